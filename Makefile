@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+#
+# One Makefile for everything in user space; the kernel module is built by
+# kbuild from Kbuild. Each part brings a part.mk, found by name, which adds to:
+#
+#   all-y      what `make` builds
+#   tests-y    test programs and scripts of `make check`, run side by side
+#   alone-y    tests that measure time: run one at a time, after the others
+#   full-y     what only `make check-full` runs (one at a time)
+#   bench-y    NAME:PROGRAM pairs of `make bench`, picked by BENCH=NAME
+#   fuzz-y     libFuzzer targets (`make fuzz` builds them, needs clang)
+#   tidy-y     more for `make lint` to run
+#   install-y  targets that `make install` depends on
+#
+# A test prints TAP and exits 0, 1 or 4 (all skipped); tests/run adds them up.
+#
+# User-space objects live in build/, never beside the sources, where kbuild
+# puts its own. SAN=address,undefined or SAN=thread builds beside them.
+
+MAKEFLAGS += -rR --no-print-directory
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+DESTDIR ?=
+SAN ?=
+comma := ,
+O ?= build/user$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+
+CC := $(if $(filter default undefined,$(origin CC)),gcc,$(CC))
+AR := $(if $(filter default undefined,$(origin AR)),ar,$(AR))
+CFLAGS ?= -O2 -g
+san-flags := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+warn-flags := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow=local
+ifneq ($(findstring clang,$(CC)),)
+warn-flags := $(filter-out -Wshadow=local,$(warn-flags))
+endif
+base-flags := -std=gnu11 $(CFLAGS) $(warn-flags) $(san-flags) -D_GNU_SOURCE \
+	-DGPUSHARE_RELEASE='"$(VERSION)"' -Iinclude/uapi -Ikmod/core -Iulib/include \
+	-Ixform/include -Itests -MMD -MP
+
+# Those targets that build before they run do so with all processors.
+jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
+
+.PHONY: all
+all:
+
+# $(call objs,SOURCES): their objects. A directory's own flags go into
+# cflags-DIR, in its part.mk.
+objs = $(patsubst %.c,$(O)/obj/%.o,$(filter %.c,$(1)))
+pic-objs = $(patsubst %.c,$(O)/pic/%.o,$(filter %.c,$(1)))
+
+# $(call program,PATH,SOURCES,LIBS[,MORE PREREQUISITES]): build/.../PATH
+define program-rule
+$(O)/$(1): $(call objs,$(2)) $(filter %.a,$(3)) $(4)
+	$$(Q)mkdir -p $$(@D)
+	$$(call say,LD,$$@)$$(CC) $$(san-flags) $$(LDFLAGS) -o $$@ $(call objs,$(2)) $(3)
+deps-y += $(patsubst %.o,%.d,$(call objs,$(2)))
+endef
+program = $(eval $(call program-rule,$(1),$(2),$(3),$(4)))
+
+# $(call archive,PATH,SOURCES): a static library
+define archive-rule
+$(O)/$(1): $(call objs,$(2))
+	$$(Q)mkdir -p $$(@D); rm -f $$@
+	$$(call say,AR,$$@)$$(AR) rcs $$@ $$^
+deps-y += $(patsubst %.o,%.d,$(call objs,$(2)))
+endef
+archive = $(eval $(call archive-rule,$(1),$(2)))
+
+$(O)/obj/%.o: %.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(base-flags) $(cflags-$(patsubst %/,%,$(dir $<))) -c -o $@ $<
+
+$(O)/pic/%.o: %.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(base-flags) -fPIC -fvisibility=hidden \
+		$(cflags-$(patsubst %/,%,$(dir $<))) -c -o $@ $<
+
+# libFuzzer targets: everything is compiled anew by clang, with its coverage.
+FUZZ_CC ?= clang
+define fuzzer-rule
+build/fuzz/$(1): $(2) Makefile
+	$$(Q)mkdir -p $$(@D)
+	$$(call say,FUZZ,$$@)$$(FUZZ_CC) $$(filter-out -MMD -MP -Wshadow=local,$$(base-flags)) -O1 \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $(3) -o $$@ $(2) $(4)
+fuzz-y += build/fuzz/$(1)
+endef
+# $(call fuzzer,NAME,SOURCES,FLAGS,LIBS)
+fuzzer = $(eval $(call fuzzer-rule,$(1),$(2),$(3),$(4)))
+
+include $(sort $(wildcard */part.mk */*/part.mk))
+
+all: $(all-y)
+
+.PHONY: setup check check-full bench demo fuzz lint install help clean
+# The only step that changes the machine: it installs the Debian packages that
+# are missing, from the list in .ci/packages. SETUP=no leaves it out.
+setup:
+ifneq ($(SETUP),no)
+	@.ci/setup
+endif
+
+# Tests are listed by path in the build folder or, for scripts, in the tree.
+check: setup
+	$(Q)$(MAKE) $(jobs) all $(filter $(O)/%,$(tests-y) $(alone-y)) $(checkdeps-y)
+	$(Q)O=$(O) tests/run $(tests-y) --alone $(alone-y)
+
+check-full: setup
+	$(Q)$(MAKE) $(jobs) all $(filter $(O)/%,$(tests-y) $(alone-y) $(full-y)) $(checkdeps-y) $(fulldeps-y)
+	$(Q)O=$(O) FULL=1 tests/run $(tests-y) --alone $(alone-y) $(full-y)
+
+BENCH ?= $(foreach b,$(bench-y),$(firstword $(subst :, ,$(b))))
+bench: setup
+	$(Q)$(MAKE) $(foreach b,$(bench-y),$(filter $(O)/%,$(lastword $(subst :, ,$(b)))))
+	$(Q)O=$(O) tests/bench/run $(foreach b,$(bench-y),$(if $(filter $(BENCH),$(firstword $(subst :, ,$(b)))),$(lastword $(subst :, ,$(b)))))
+
+fuzz: $(fuzz-y)
+
+lint: $(tidy-y)
+	$(Q)tests/lint
+
+install: all $(install-y)
+
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^#? //p' $(MAKEFILE_LIST)
+
+#? make              build everything in user space
+#? make kmod         build the kernel module for the kernel headers found
+#? make demo         set up, build and show gpushare at work
+#? make check        set up, build and run the tests
+#? make check-full   the same and everything that takes longer
+#? make check-vm     the kernel module's tests in virtual machines
+#? make check-debug  the same in a kernel that looks for faults, and worse
+#? make bench        measure; BENCH=core picks a part
+#? make fuzz         build the libFuzzer targets into build/fuzz/ (clang)
+#? make lint         style and static checks, with the tools that are there
+#? make install      install below PREFIX (/usr/local), DESTDIR honoured
+#? make clean        remove build/
+#?
+#? Variables: CC=gcc|clang, SAN=address,undefined|thread, V=1 (say commands),
+#? SETUP=no (install no packages), PREFIX=, DESTDIR=, BENCH=
+
+-include $(deps-y)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The header is a contract: the size and the tail of each struct, and each
+ * number, are written down here a second time, so that no change goes unseen.
+ * A struct may only grow at its end. The list is also compiled for 32 bits,
+ * where the compiler can, since both kinds of callers share one layout.
+ */
+#include <linux/gpushare.h>
+#include <stddef.h>
+#include "harness.h"
+
+#define LAYOUT(type, bytes, last, at)						\
+	_Static_assert(sizeof(struct type) == bytes, #type " changed its size");	\
+	_Static_assert(offsetof(struct type, last) == at, #type "." #last " moved")
+
+LAYOUT(gpushare_grant_page, 88, holder, 80);
+LAYOUT(gpushare_client_page, 40, unscheduled, 32);
+LAYOUT(gpushare_version, 56, release, 24);
+LAYOUT(gpushare_attach, 96, key, 32);
+LAYOUT(gpushare_wait, 48, reserved, 44);
+LAYOUT(gpushare_memory, 64, limit_group, 56);
+LAYOUT(gpushare_describe, 40, group_ns, 32);
+LAYOUT(gpushare_share, 376, path, 120);
+LAYOUT(gpushare_device, 168, key, 104);
+LAYOUT(gpushare_stats, 264, comm, 248);
+LAYOUT(gpushare_group, 80, name, 16);
+LAYOUT(gpushare_event, 48, reserved, 44);
+LAYOUT(gpushare_events, 16, types, 8);
+
+static const struct {
+	const char *name;
+	unsigned long cmd, want;
+} commands[] = {
+#define COMMAND(name, want) { #name, name, want }
+	COMMAND(GPUSHARE_VERSION, 0xc038ba00),
+	COMMAND(GPUSHARE_ATTACH, 0xc060ba01),
+	COMMAND(GPUSHARE_DETACH, 0x0000ba02),
+	COMMAND(GPUSHARE_ACQUIRE, 0xc030ba03),
+	COMMAND(GPUSHARE_YIELD, 0xc030ba04),
+	COMMAND(GPUSHARE_MEMORY, 0xc040ba05),
+	COMMAND(GPUSHARE_DESCRIBE, 0xc028ba06),
+	COMMAND(GPUSHARE_SHARE_SET, 0xc178ba07),
+	COMMAND(GPUSHARE_SHARE_GET, 0xc178ba08),
+	COMMAND(GPUSHARE_DEVICE_ADD, 0xc0a8ba09),
+	COMMAND(GPUSHARE_DEVICE_SET, 0xc0a8ba0a),
+	COMMAND(GPUSHARE_DEVICE_REMOVE, 0xc0a8ba0b),
+	COMMAND(GPUSHARE_DEVICE_GET, 0xc0a8ba0c),
+	COMMAND(GPUSHARE_STATS, 0xc108ba0d),
+	COMMAND(GPUSHARE_GROUP, 0xc050ba0e),
+	COMMAND(GPUSHARE_EVENTS, 0xc010ba0f),
+};
+
+TEST(numbers_stand)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].cmd != commands[i].want)
+			test_fail("%s is %#lx, not %#lx", commands[i].name, commands[i].cmd,
+				  commands[i].want);
+	EXPECT_EQ(GPUSHARE_EVENT_LOST, 18);
+	EXPECT_EQ(GPUSHARE_A_MAX, 9);
+	EXPECT_EQ(GPUSHARE_CMD_MAX, 4);
+}
+
+/* No libc for 32 bits is needed: only the layout is compiled. */
+TEST(layout_is_the_same_for_32_bits)
+{
+	int rc = system("printf '#include <linux/gpushare.h>\\n"
+			"_Static_assert(sizeof(struct gpushare_stats) == 264, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_share) == 376, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_device) == 168, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_attach) == 96, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_grant_page) == 88, \"\");\\n'"
+			"| ${CC:-gcc} -m32 -Wpadded -Werror -Iinclude/uapi -isystem "
+			"/usr/include/$(uname -m)-linux-gnu -x c -fsyntax-only - 2>&1");
+
+	if (system("echo 'int x;' | ${CC:-gcc} -m32 -x c -fsyntax-only - 2>/dev/null"))
+		SKIP("the compiler has no 32 bit mode");
+	EXPECT_EQ(rc, 0);
+}
+
+TEST_MAIN()

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+core-tests := basic examples guarantee life long numbers rules shares
+$(foreach t,$(core-tests),\
+	$(call program,tests/core/$(t),tests/core/$(t).c tests/core/bed.c,$(core-lib) -lm))
+tests-y += $(addprefix $(O)/tests/core/,$(core-tests))
+
+core-world := $(addprefix tests/core/,properties.c world.c world-check.c)
+$(call program,tests/core/properties,$(core-world),$(core-lib))
+tests-y += $(O)/tests/core/properties
+$(call fuzzer,core,$(core-world) $(core-src),-DGS_LIBFUZZER)
+
+$(call program,tests/core/bench,tests/core/bench.c,$(core-lib))
+bench-y += core:$(O)/tests/core/bench

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+/* Groups, shares, and keeping them: cgroups of this machine, names, the state file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include "harness.h"
+#include "world.h"
+
+static struct world w;
+static char top[256];
+
+/* A cgroup of our own to make others in, or no test. */
+static void set_up_cgroup(void)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
+	struct statfs fs;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (statfs(mounts[i], &fs) || fs.f_type != 0x63677270)
+			continue;
+		snprintf(top, sizeof(top), "%s/gpushare-test-%d", mounts[i], getpid());
+		if (!mkdir(top, 0755)) {
+			world_set_up(&w);
+			return;
+		}
+	}
+	SKIP("no cgroup2 in which this user may make a cgroup");
+}
+
+static int make_cgroup(const char *name)
+{
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", top, name);
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	return fd;
+}
+
+static void remove_cgroup(const char *name)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s%s", top, name);
+	WAIT_FOR(!rmdir(path) || errno == ENOENT);
+}
+
+static void move_into(const char *name, pid_t pid)
+{
+	char path[400];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s%s/cgroup.procs", top, name);
+	f = fopen(path, "w");
+	ASSERT_TRUE(f);
+	fprintf(f, "%d\n", pid);
+	ASSERT_EQ(0, fclose(f));
+}
+
+static int set_weight(int fd, uint32_t weight, struct gpushare_share *s)
+{
+	*s = (struct gpushare_share){
+		.size = sizeof(*s), .cgroup_fd = fd, .authority_fd = -1,
+		.mask = GPUSHARE_SHARE_WEIGHT, .weight = weight,
+	};
+	return world_call(&w, GPUSHARE_SHARE_SET, s);
+}
+
+static uint64_t group_of(pid_t pid)
+{
+	return stats_of(&w, GPUSHARE_STATS_CLIENT, tenant_client(&w, pid)).group;
+}
+
+static uint64_t id_of(int fd)
+{
+	struct stat st;
+
+	ASSERT_EQ(0, fstat(fd, &st));
+	return st.st_ino;
+}
+
+/*
+ * The nearest ancestor with a share; one may come between, or go. With the
+ * module a client that asks for nothing stays where it was, so that there is a
+ * rival, for which it has to ask.
+ */
+TEST(nearest_ancestor)
+{
+	struct tenant t = { .slice_ns = MS, .pause_ns = MS };
+	struct gpushare_share s;
+	pid_t pid, rival;
+	int a, ab;
+
+	set_up_cgroup();
+	a = make_cgroup("/a");
+	ab = make_cgroup("/a/b");
+	close(make_cgroup("/a/b/c"));
+	rival = tenant_start(&w, &t);
+	pid = tenant_start(&w, &t);
+	EXPECT_EQ(1, group_of(pid));
+	EXPECT_EQ(0, set_weight(ab, 300, &s));
+	EXPECT_EQ(id_of(ab), s.group);
+	EXPECT_EQ(1, s.parent);
+	EXPECT_STREQ(strrchr(top, '/'), (*strstr(s.path, "/a/b") = 0, s.path));
+	move_into("/a/b/c", pid);
+	EXPECT_TRUE(WAIT_FOR(group_of(pid) == id_of(ab)));	/* within a second */
+	EXPECT_EQ(0, set_weight(a, 50, &s));
+	EXPECT_EQ(0, share_get(&w, id_of(ab), &s));
+	EXPECT_EQ(id_of(a), s.parent);
+	EXPECT_EQ(300, s.weight);
+	EXPECT_EQ(1, s.clients);
+	EXPECT_EQ(group_of(pid), id_of(ab));
+	s = (struct gpushare_share){
+		.size = sizeof(s), .cgroup_fd = ab, .authority_fd = -1,
+		.reset = GPUSHARE_SHARE_ALL,
+	};
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_SET, &s));
+	EXPECT_EQ(-ENOENT, share_get(&w, id_of(ab), &s));
+	EXPECT_EQ(id_of(a), group_of(pid));
+	tenant_stop(rival);
+	tenant_stop(pid);
+	remove_cgroup("/a/b/c");
+	remove_cgroup("/a/b");
+	remove_cgroup("/a");
+	EXPECT_EQ(-ENOENT, share_get(&w, id_of(a), &s));	/* its share went with it */
+	remove_cgroup("");
+	world_remove(&w);
+}
+
+/* What may not be: bad files, bad values, nobody's rights. */
+TEST(refused)
+{
+	struct gpushare_share s;
+	int a, fd, status;
+	pid_t pid;
+
+	set_up_cgroup();
+	a = make_cgroup("/a");
+	EXPECT_EQ(-ERANGE, set_weight(a, 0, &s));
+	EXPECT_EQ(-ERANGE, set_weight(a, 10001, &s));
+	fd = open("/tmp", O_RDONLY | O_DIRECTORY);
+	EXPECT_EQ(-EBADF, set_weight(fd, 100, &s));
+	close(fd);
+	EXPECT_EQ(-ENOENT, share_get(&w, id_of(a), &s));		/* nothing was made */
+	s = (struct gpushare_share){
+		.size = sizeof(s), .cgroup_fd = a, .authority_fd = -1,
+		.mask = GPUSHARE_SHARE_MAX, .max_us = 10, .period_us = 10,
+	};
+	EXPECT_EQ(-ERANGE, world_call(&w, GPUSHARE_SHARE_SET, &s));
+	if (!geteuid() && !w.module) {
+		pid = fork();
+		if (!pid) {
+			struct gs_transport *c;
+
+			chmod(w.dir, 0755);
+			if (setuid(65534))
+				_exit(9);
+			/* Somebody else's daemon in user mode isn't for us. */
+			_exit(gs_transport_open(w.arbiter, 0, &c) ? 0 : 1);
+		}
+		waitpid(pid, &status, 0);
+		EXPECT_EQ(0, status);
+	}
+	remove_cgroup("/a");
+	remove_cgroup("");
+	world_remove(&w);
+}
+
+/* Whether another user gets there, once the last folder lets them. */
+static bool reachable(const char *dir)
+{
+	int status;
+	pid_t pid;
+
+	chmod(dir, 0755);
+	pid = fork();
+	if (!pid)
+		_exit(setuid(65534) || access(dir, X_OK) ? 1 : 0);
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
+/* With --system: who was delegated a cgroup divides it, and can't raise itself. */
+TEST(delegation)
+{
+	static const char *const more[] = { "--system", NULL };
+	struct gpushare_share s;
+	char path[400];
+	int a, ab, status;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP("needs root");
+	set_up_cgroup();
+	if (!reachable(w.dir)) {
+		remove_cgroup("");
+		world_remove(&w);
+		SKIP("other users can't look into TMPDIR");
+	}
+	if (w.module) {
+		ASSERT_EQ(0, chmod(w.arbiter, 0666));	/* udev's doing, elsewhere */
+	} else {
+		world_stop(&w, SIGTERM);
+		world_start_with(&w, more);
+	}
+	a = make_cgroup("/a");
+	ab = make_cgroup("/a/b");
+	EXPECT_EQ(0, set_weight(a, 100, &s));
+	snprintf(path, sizeof(path), "%s/a/cgroup.subtree_control", top);
+	ASSERT_EQ(0, chown(path, 65534, 65534));
+	pid = fork();
+	if (!pid) {
+		struct gpushare_device dev = { .size = sizeof(dev), .key = "x:1", .kind = 4 };
+
+		if (setgid(65534) || setuid(65534))
+			_exit(9);
+		EXPECT_EQ(0, set_weight(ab, 200, &s));
+		EXPECT_EQ(-EPERM, set_weight(a, 1000, &s));
+		EXPECT_EQ(-EPERM, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+		_exit(test_failures ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(0, chown(path, 0, 0));
+	/* The file, opened by one who may, is proof as well. */
+	pid = fork();
+	if (!pid) {
+		int proof = open(path, O_WRONLY | O_CLOEXEC), weak;
+
+		weak = open(path, O_RDONLY | O_CLOEXEC);
+		if (setgid(65534) || setuid(65534))
+			_exit(9);
+		EXPECT_EQ(-EPERM, set_weight(ab, 300, &s));
+		s = (struct gpushare_share){
+			.size = sizeof(s), .cgroup_fd = ab, .authority_fd = weak,
+			.mask = GPUSHARE_SHARE_WEIGHT, .weight = 300,
+		};
+		EXPECT_EQ(-EPERM, world_call(&w, GPUSHARE_SHARE_SET, &s));
+		s.authority_fd = proof;
+		EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_SET, &s));
+		s.cgroup_fd = a;
+		EXPECT_EQ(-EPERM, world_call(&w, GPUSHARE_SHARE_SET, &s));
+		_exit(test_failures ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+	remove_cgroup("/a/b");
+	remove_cgroup("/a");
+	remove_cgroup("");
+	world_remove(&w);
+}
+
+/* Kept over a restart, whatever the end was; a cgroup made anew is another. */
+TEST(state_is_kept)
+{
+	struct gpushare_share s, named = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = 77 };
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "mig:x/1", .kind = GPUSHARE_KIND_MIG,
+		.mask = GPUSHARE_DEV_SLICE, .slice_us = 3000,
+	};
+	struct gpushare_group g = { .size = sizeof(g), .name = "team" };
+	uint64_t id;
+	int a;
+
+	set_up_cgroup();
+	ONLY_DAEMON(&w, "state file");
+	a = make_cgroup("/a b");
+	id = id_of(a);
+	EXPECT_EQ(0, set_weight(a, 250, &s));
+	EXPECT_EQ(0, group_set(&w, "team", &named));
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	s = (struct gpushare_share){
+		.size = sizeof(s), .cgroup_fd = a, .authority_fd = -1, .device = dev.device,
+		.mask = GPUSHARE_SHARE_MIN, .min_permille = 123,
+	};
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_SET, &s));
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	EXPECT_EQ(0, share_get(&w, id, &s));
+	EXPECT_EQ(250, s.weight);
+	EXPECT_EQ(GPUSHARE_SHARE_WEIGHT, s.mask);
+	dev = (struct gpushare_device){ .size = sizeof(dev), .key = "mig:x/1" };
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_DEVICE_GET, &dev));
+	EXPECT_EQ(3000, dev.slice_us);
+	s = (struct gpushare_share){
+		.size = sizeof(s), .group = id, .cgroup_fd = -1, .device = dev.device,
+	};
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_GET, &s));
+	EXPECT_EQ(123, s.min_permille);
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+	EXPECT_EQ(0, share_get(&w, g.group, &s));
+	EXPECT_EQ(77, s.weight);
+	world_stop(&w, SIGTERM);
+	close(a);
+	remove_cgroup("/a b");
+	a = make_cgroup("/a b");
+	world_start(&w);
+	EXPECT_EQ(-ENOENT, share_get(&w, id, &s));
+	EXPECT_EQ(-ENOENT, share_get(&w, id_of(a), &s));
+	remove_cgroup("/a b");
+	remove_cgroup("");
+	world_remove(&w);
+}
+
+/* A named group is its user's, and goes when nothing keeps it. */
+TEST(named_groups)
+{
+	struct gpushare_share share = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = 77 }, s;
+	struct gpushare_group g = { .size = sizeof(g), .name = "team" };
+
+	world_set_up(&w);
+	ONLY_DAEMON(&w, "named groups");
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+	EXPECT_EQ(-ENOENT, share_get(&w, g.group, &s));	/* the connection that made it is gone */
+	EXPECT_EQ(0, group_set(&w, "team", &share));
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+	EXPECT_EQ(0, share_get(&w, g.group, &s));
+	EXPECT_STREQ("team", s.path);
+	EXPECT_EQ(77, s.weight);
+	EXPECT_EQ(1, s.parent);
+	world_remove(&w);
+}
+
+/* As many connections as a user gets; who holds them ends when told to. */
+static pid_t take_all(uid_t uid, int tell, unsigned int *got)
+{
+	struct gpushare_version v;
+	unsigned int n = 0, i;
+	struct gs_transport *a;
+	char c = 0;
+	pid_t pid;
+	int back[2];
+
+	ASSERT_EQ(0, pipe(back));
+	pid = fork();
+	if (!pid) {
+		if (setgid(65534) || setuid(uid))
+			_exit(9);
+		for (i = 0; i < 80; i++) {
+			v = (struct gpushare_version){ .size = sizeof(v) };
+			if (gs_transport_open(w.arbiter, 0, &a))
+				break;
+			/* The one that is too many is let in, and closed unanswered. */
+			if (gs_transport_call(a, GPUSHARE_VERSION, &v))
+				break;
+			n++;
+		}
+		_exit(write(back[1], &n, sizeof(n)) != sizeof(n) || read(tell, &c, 1) < 0);
+	}
+	close(back[1]);
+	ASSERT_EQ((ssize_t)sizeof(*got), read(back[0], got, sizeof(*got)));
+	close(back[0]);
+	return pid;
+}
+
+/* With --system: users, however many, leave room for others and for root. */
+TEST(room_for_others)
+{
+	static const char *const more[] = { "--system", NULL };
+	struct rlimit files = { 200, 200 };	/* 68 connections for the daemon */
+	struct gpushare_version v = { .size = sizeof(v) };
+	unsigned int got[6], sum = 0, i;
+	int tell[2];
+	pid_t pid[6];
+
+	if (geteuid())
+		SKIP("needs root");
+	world_set_up(&w);
+	ONLY_DAEMON(&w, "limit on open files");
+	if (!reachable(w.dir)) {
+		world_remove(&w);
+		SKIP("other users can't look into TMPDIR");
+	}
+	world_stop(&w, SIGTERM);
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	world_start_with(&w, more);
+	ASSERT_EQ(0, pipe(tell));
+	for (i = 0; i < 6; i++) {
+		pid[i] = take_all(65520 + i, tell[0], &got[i]);
+		sum += got[i];
+	}
+	EXPECT_EQ(17, got[0]);	/* a quarter */
+	EXPECT_EQ(17, got[1]);
+	EXPECT_LE(sum, 60);	/* an eighth is left */
+	EXPECT_GE(sum, 58);
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_VERSION, &v));
+	for (i = 0; i < 6; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	world_remove(&w);
+}
+
+TEST_MAIN()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# The library and the daemon, end to end.
+cflags-tests/ulib := -I. -Iulib/include
+ulib-test = $(call program,tests/ulib/$(1),tests/ulib/$(1).c tests/ulib/world.c,$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
+$(foreach t,library tenants daemon hostile groups state shares bench,$(call ulib-test,$(t)))
+tests-y += $(addprefix $(O)/tests/ulib/,library hostile groups state) tests/ulib/abi.sh
+alone-y += $(addprefix $(O)/tests/ulib/,tenants daemon shares)
+tests-y += tests/ulib/systemd.sh
+full-y += tests/ulib/valgrind.sh
+ifneq ($(wildcard Kbuild),)
+alone-y += tests/ulib/module-vm.sh
+full-y += tests/ulib/systemd-vm.sh
+endif
+bench-y += ulib:$(O)/tests/ulib/bench
+
+# The fuzz targets, as tests of their own and for libFuzzer.
+fuzz-message := tests/ulib/fuzz-message.c ulib/gpushared/message.c
+fuzz-state := tests/ulib/fuzz-state.c ulib/gpushared/state-text.c
+$(foreach t,message state,$(call program,tests/ulib/fuzz-$(t),\
+	$(fuzz-$(t)) tests/ulib/fuzz-$(t)-examples.c tests/ulib/fuzz.c))
+tests-y += $(addprefix $(O)/tests/ulib/fuzz-,message state)
+$(call fuzzer,ulib-message,$(fuzz-message),-I.)
+$(call fuzzer,ulib-state,$(fuzz-state),-I.)

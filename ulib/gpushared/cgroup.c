@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The cgroup v2 file system: from a process to its cgroup, between ids and
+ * paths, and who may divide what.
+ *
+ * A cgroup is named by its id (the inode of its directory), as the kernel's
+ * cgroup_id() does; paths are from the mount's root. A path may be made anew
+ * for another cgroup, so a path is never believed without its id.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <dirent.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "gpushared.h"
+
+#define KERNFS_HANDLE_TYPE 0xfe
+#define WALK_MAX 65536		/* directories looked at to find an id, without rights */
+#define GROUPS_MAX 1024
+
+static int root_fd = -1;
+static char mount_point[CGROUP_PATH_MAX];
+
+/* Finds where cgroup2 is mounted: alone, or beside v1 as "unified". */
+static bool find_mount(void)
+{
+	char line[8192], point[CGROUP_PATH_MAX], *dash;
+	bool found = false;
+	FILE *f;
+
+	f = fopen("/proc/self/mountinfo", "re");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f)) {
+		dash = strstr(line, " - cgroup2 ");
+		if (dash && sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1) {
+			snprintf(mount_point, sizeof(mount_point), "%s", point);
+			found = true;
+		}
+	}
+	fclose(f);
+	return found;
+}
+
+int cgroup_init(void)
+{
+	if (!find_mount()) {
+		say("no cgroup v2 is mounted, so all tasks are in one group; %s",
+		    "mount -t cgroup2 none /sys/fs/cgroup/unified");
+		return 0;
+	}
+	root_fd = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		say("%s: %s: all tasks are in one group", mount_point, strerror(errno));
+	return 0;
+}
+
+int cgroup_of_pid(pid_t pid, char *path, size_t size)
+{
+	/* Whole lines, or the end of a long v1 path could be "0::/", as its owner likes. */
+	char name[64], line[2 * CGROUP_PATH_MAX], *gone;
+	int err = -ENOENT;
+	FILE *f;
+
+	if (root_fd < 0)
+		return -ENOENT;
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	while (err && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "0::/", 4))
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		gone = strstr(line, " (deleted)");
+		if (gone && !gone[10])
+			*gone = 0;
+		/* "/.." is outside of what our own name space shows. */
+		if (strlen(line + 3) >= size || !strncmp(line + 3, "/..", 3))
+			break;
+		strcpy(path, line + 3);
+		err = 0;
+	}
+	fclose(f);
+	return err;
+}
+
+int cgroup_id_of_path(const char *path, uint64_t *id)
+{
+	struct stat st;
+
+	if (root_fd < 0)
+		return -ENOENT;
+	if (fstatat(root_fd, path[1] ? path + 1 : ".", &st, 0))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOENT;
+	*id = st.st_ino;
+	return 0;
+}
+
+/* An open file's path, if it lies below our mount. */
+static int path_of_open(int fd, char *path, size_t size)
+{
+	char link[64], full[CGROUP_PATH_MAX];
+	size_t skip = strlen(mount_point);
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, full, sizeof(full) - 1);
+	if (n < 0)
+		return -errno;
+	full[n] = 0;
+	if (strncmp(full, mount_point, skip) || (full[skip] && full[skip] != '/'))
+		return -ENOENT;
+	if (strlen(full + skip) + 2 > size)
+		return -ENAMETOOLONG;
+	strcpy(path, full[skip] ? full + skip : "/");
+	return 0;
+}
+
+static bool leads_to(const char *path, uint64_t id)
+{
+	uint64_t found;
+
+	return !cgroup_id_of_path(path, &found) && found == id;
+}
+
+/* Without the right to open by id: look at all directories. */
+static int walk(char *path, size_t size, uint64_t id, unsigned int *left)
+{
+	size_t len = strlen(path);
+	struct dirent *e;
+	int fd, err = -ENOENT;
+	DIR *dir;
+
+	fd = openat(root_fd, path[1] ? path + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (err == -ENOENT && *left && (e = readdir(dir))) {
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		--*left;
+		if (snprintf(path + len, size - len, "%s%s", path[1] ? "/" : "", e->d_name) >=
+		    (int)(size - len))
+			continue;
+		err = e->d_ino == id ? 0 : walk(path, size, id, left);
+		if (err)
+			path[len] = 0;
+	}
+	closedir(dir);
+	return err;
+}
+
+int cgroup_path_of_id(uint64_t id, char *path, size_t size)
+{
+	_Alignas(struct file_handle) char room[sizeof(struct file_handle) + sizeof(id)];
+	struct file_handle *handle = (struct file_handle *)room;
+	unsigned int left = WALK_MAX;
+	int fd, err;
+
+	if (root_fd < 0)
+		return -ENOENT;
+	handle->handle_bytes = sizeof(id);
+	handle->handle_type = KERNFS_HANDLE_TYPE;
+	memcpy(room + sizeof(struct file_handle), &id, sizeof(id));
+	fd = open_by_handle_at(root_fd, handle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno != EPERM)
+		return -ENOENT;
+	if (fd >= 0) {
+		err = path_of_open(fd, path, size);
+		close(fd);
+		return err ? err : leads_to(path, id) ? 0 : -ENOENT;
+	}
+	strcpy(path, "/");
+	if (leads_to(path, id))
+		return 0;
+	return walk(path, size, id, &left);
+}
+
+/* A directory that a peer has sent: it may come from another mount of the same tree. */
+int cgroup_path_of_fd(int fd, char *path, size_t size, uint64_t *id)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC || fstat(fd, &st) ||
+	    !S_ISDIR(st.st_mode))
+		return -EBADF;
+	*id = st.st_ino;
+	if (!path_of_open(fd, path, size) && leads_to(path, *id))
+		return 0;
+	return cgroup_path_of_id(*id, path, size);
+}
+
+static bool in_group(const struct peer *p, gid_t gid)
+{
+	gid_t groups[GROUPS_MAX];
+	socklen_t i, len = sizeof(groups);
+
+	if (p->gid == gid)
+		return true;
+	if (getsockopt(p->source.fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return false;
+	for (i = 0; i < len / sizeof(gid_t); i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+static bool may_write(const struct peer *p, const struct stat *st)
+{
+	if (p->uid == st->st_uid)
+		return st->st_mode & S_IWUSR;
+	if (in_group(p, st->st_gid))
+		return st->st_mode & S_IWGRP;
+	return st->st_mode & S_IWOTH;
+}
+
+/*
+ * May the peer divide the parent's resources? It may write the parent's
+ * cgroup.subtree_control, or has that file open for writing.
+ */
+int cgroup_authority(const struct peer *p, const char *path, int authority_fd)
+{
+	char control[CGROUP_PATH_MAX + 32];
+	struct stat st, given;
+	const char *slash;
+	int flags;
+
+	if (p->admin)
+		return 0;
+	slash = strrchr(path, '/');
+	if (!path[1] || !slash)
+		return -EPERM;	/* the root has no parent */
+	snprintf(control, sizeof(control), "%.*scgroup.subtree_control",
+		 (int)(slash - path), path + 1);
+	if (slash != path)
+		snprintf(control, sizeof(control), "%.*s/cgroup.subtree_control",
+			 (int)(slash - path - 1), path + 1);
+	if (root_fd < 0 || fstatat(root_fd, control, &st, 0))
+		return -EPERM;
+	if (authority_fd < 0)
+		return may_write(p, &st) ? 0 : -EPERM;
+	flags = fcntl(authority_fd, F_GETFL);
+	if (flags < 0 || fstat(authority_fd, &given) || (flags & O_ACCMODE) == O_RDONLY ||
+	    (flags & O_PATH))
+		return -EPERM;
+	return given.st_dev == st.st_dev && given.st_ino == st.st_ino ? 0 : -EPERM;
+}

@@ -1,0 +1,735 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Clients: their pages, asking, waiting, memory.
+ *
+ * The grant page is sealed against resizing and against every writable mapping
+ * but ours, which is made before; the client's page against resizing, or it
+ * could kill us by taking away what we read. We map that one for reading only,
+ * and what stands there is a hint for the core and numbers for statistics.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gpushared.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#define CHECK_CGROUP_NS 1000000000ull
+
+_Static_assert((int)GS_GRANTED == GPUSHARE_GRANTED && (int)GS_PREEMPT == GPUSHARE_PREEMPT &&
+	       (int)GS_PREPARE == GPUSHARE_PREPARE && (int)GS_EVICT == GPUSHARE_EVICT,
+	       "the core's flags are the page's");
+
+static void wait_expired(struct source *s, uint32_t events);
+static void check_groups(struct source *s, uint32_t events);
+static struct source wait_timer = { .fd = -1, .ready = wait_expired };
+static struct source check_timer = { .fd = -1, .ready = check_groups };
+static bool check_armed;
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+struct client *client_find(uint64_t id)
+{
+	struct client *c;
+
+	list_for_each_entry(c, &d.clients, link)
+		if (c->core.id == id)
+			return c;
+	return NULL;
+}
+
+/* The list is in the order of ids, as they only grow. */
+struct client *client_next(uint64_t id)
+{
+	struct client *c;
+
+	list_for_each_entry(c, &d.clients, link)
+		if (c->core.id > id)
+			return c;
+	return NULL;
+}
+
+static uint64_t client_word(const struct client *c)
+{
+	uint64_t flags = c->core.flags & (GS_GRANTED | GS_PREEMPT | GS_PREPARE | GS_EVICT);
+
+	if (c->core.state == GS_CLIENT_WAITING)
+		flags |= GPUSHARE_WAITING;
+	if (c->core.state == GS_CLIENT_GONE)
+		flags |= GPUSHARE_GONE;
+	return c->core.epoch << GPUSHARE_EPOCH_SHIFT | flags;
+}
+
+/* Is it one of those whose own request is being handled? */
+bool client_acts(const struct client *c)
+{
+	const struct client *i = d.acting;
+
+	if (!i || !d.acting_any)
+		return i == c;
+	do {
+		if (i == c)
+			return true;
+		i = i->set;
+	} while (i != d.acting);
+	return false;
+}
+
+static void wake(const struct client *c)
+{
+	syscall(SYS_futex, &c->grant->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Brings the page up to date; says whether anything changed on it. The client
+ * reads without a lock: PREEMPT's own word before the flag, what @seq guards
+ * between its two steps, the word last, and then whoever sleeps on it.
+ */
+bool client_show(struct client *c)
+{
+	struct gpushare_grant_page *g = c->grant;
+	struct gs_device *dev = c->core.dev;
+	uint64_t word = client_word(c), old = g->word, holder = 0;
+	bool granted = word & GPUSHARE_GRANTED;
+
+	if (dev && !list_empty(&dev->holders))
+		holder = list_first_entry(&dev->holders, struct gs_client, of_device)->id;
+	if (granted && old >> GPUSHARE_EPOCH_SHIFT != c->core.epoch)
+		c->granted_ns = now_ns();
+	if (word == old && g->deadline_ns == (granted ? c->core.deadline : 0) &&
+	    g->waiters == c->core.waiters && g->workers == c->core.workers)
+		return false;
+	__atomic_store_n(&g->preempt, !!(word & GPUSHARE_PREEMPT), __ATOMIC_RELEASE);
+	__atomic_store_n(&g->seq, g->seq + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&g->workers, c->core.workers, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->granted_ns, granted ? c->granted_ns : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->deadline_ns, granted ? c->core.deadline : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->slice_ns, c->core.slice, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->linger_ns, dev ? dev->conf.linger : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->waiters, c->core.waiters, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->holder, holder, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->seq, g->seq + 1, __ATOMIC_RELEASE);
+	if (word == old)
+		return true;
+	__atomic_store_n(&g->word, word, __ATOMIC_RELEASE);
+	__atomic_store_n(&g->wake, g->wake + 1, __ATOMIC_RELEASE);
+	/*
+	 * Who has just given it back is awake. Who holds need not be: a thread may
+	 * sleep until it is asked back, while the device works.
+	 */
+	if (granted || (word & GPUSHARE_GONE) || ((old & GPUSHARE_GRANTED) && !client_acts(c)))
+		wake(c);
+	return true;
+}
+
+static int make_page(const char *name, int prot, unsigned int seals, void **at, int *file)
+{
+	int fd, err;
+
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	*at = MAP_FAILED;
+	if (!ftruncate(fd, (off_t)page_size()))
+		*at = mmap(NULL, page_size(), prot, MAP_SHARED, fd, 0);
+	if (*at != MAP_FAILED && !fcntl(fd, F_ADD_SEALS, seals)) {
+		*file = fd;
+		return 0;
+	}
+	err = -errno;
+	if (*at != MAP_FAILED)
+		munmap(*at, page_size());
+	close(fd);
+	return err;
+}
+
+static int make_pages(struct client *c, int files[2])
+{
+	unsigned int fixed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	void *grant, *page;
+	int err;
+
+	err = make_page("gpushare-grant", PROT_READ | PROT_WRITE, fixed | F_SEAL_FUTURE_WRITE,
+			&grant, &files[0]);
+	if (err)
+		return err;
+	err = make_page("gpushare-client", PROT_READ, fixed, &page, &files[1]);
+	if (err) {
+		munmap(grant, page_size());
+		close(files[0]);
+		return err;
+	}
+	c->grant = grant;
+	c->page = page;
+	c->grant->version = GPUSHARE_PAGE_VERSION;
+	c->grant->size = sizeof(*c->grant);
+	return 0;
+}
+
+static void read_comm(struct client *c)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", c->peer->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, c->comm, sizeof(c->comm) - 1);
+	close(fd);
+	if (n > 0 && c->comm[n - 1] == '\n')
+		c->comm[n - 1] = 0;
+}
+
+static int find_group(struct peer *p, uint64_t id, struct group **group, bool *named)
+{
+	struct group *g;
+
+	*named = id;
+	if (!id) {
+		*group = group_of_pid(p->pid);
+		return 0;
+	}
+	g = group_find(id);
+	if (!g || !g->named)
+		return -EINVAL;
+	if (g->uid != p->uid && !p->admin)
+		return -EPERM;
+	*group = g;
+	return 0;
+}
+
+/* Of the same process, on another device than any of the set. */
+static int find_set(struct peer *p, uint64_t id, const struct device *dev, struct client **set)
+{
+	struct client *c, *first;
+	int n = 1;
+
+	*set = NULL;
+	if (!id)
+		return 0;
+	first = client_find(id);
+	if (!first || first->peer->pid != p->pid)
+		return -EBADF;
+	for (c = first; ; c = c->set, n++) {
+		if (c->device == dev || n >= GS_ANY_MAX)
+			return -EINVAL;
+		if (c->set == first)
+			break;
+	}
+	*set = first;
+	return 0;
+}
+
+static struct client *client_new(struct peer *p, struct device *dev, struct group *g, bool named)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->peer = p;
+	c->device = dev;
+	c->group = g;
+	c->named = named;
+	c->set = c;
+	c->core.priv = c;
+	INIT_LIST_HEAD(&c->changed);
+	INIT_LIST_HEAD(&c->wait_link);
+	read_comm(c);
+	return c;
+}
+
+static int client_add(struct client *c, struct client *set)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	err = group_nodes(c->group, c->device);
+	if (err)
+		return err;
+	err = gs_client_add(&c->core, d.next_client, c->group->node, &c->device->core, now);
+	if (err)
+		return err;
+	c->core.priv = c;
+	d.next_client++;
+	c->grant->client = c->core.id;
+	c->grant->device = (uint32_t)c->device->core.id;
+	list_add_tail(&c->link, &d.clients);
+	c->device->nr_clients++;
+	c->group->keep++;
+	c->peer->client = c;
+	if (set) {
+		c->set = set->set;
+		set->set = c;
+	}
+	client_show(c);
+	return 0;
+}
+
+int client_attach(struct peer *p, struct message *m, uint32_t given)
+{
+	struct gpushare_attach *u = &m->attach;
+	struct client *c, *set;
+	struct device *dev;
+	struct group *g;
+	int files[2], err;
+	bool named;
+
+	if (u->flags || (u->set_fd != 0 && u->set_fd != -1))
+		return -EINVAL;
+	if (p->client)
+		return -EALREADY;
+	if (!u->device && !device_key_ok(u->key))
+		return -EINVAL;
+	dev = device_find(u->device, u->key);
+	if (!dev)
+		return -ENODEV;
+	err = find_group(p, u->group, &g, &named);
+	if (!err)
+		err = find_set(p, m->head.set, dev, &set);
+	if (err)
+		return err;
+	c = client_new(p, dev, g, named);
+	if (!c)
+		return -ENOMEM;
+	err = make_pages(c, files);
+	if (err) {
+		free(c);
+		return err;
+	}
+	err = client_add(c, set);
+	if (!err) {
+		u->device = (uint32_t)dev->core.id;
+		u->client = c->core.id;
+		memcpy(u->key, dev->key, sizeof(u->key));
+		peer_reply(p, &m->head, 0, m->bytes, given, files, 2);
+		err = LATER;
+	} else {
+		munmap(c->grant, page_size());
+		munmap(c->page, page_size());
+		free(c);
+	}
+	close(files[0]);
+	close(files[1]);
+	return err;
+}
+
+static void leave_set(struct client *c)
+{
+	struct client *before = c;
+
+	while (before->set != c)
+		before = before->set;
+	before->set = c->set;
+	c->set = c;
+}
+
+static void answer_wait(struct client *c, int result)
+{
+	struct gpushare_wait w = { .size = c->wait_size };
+	struct gs_wire head = c->wait_head;
+
+	w.word = c->grant->word;
+	w.client = c->core.id;
+	w.device = c->grant->device;
+	c->waiting = false;
+	list_del_init(&c->wait_link);
+	peer_reply(c->peer, &head, result, &w, min_t(uint32_t, c->wait_size, sizeof(w)), NULL, 0);
+}
+
+void client_free(struct client *c)
+{
+	if (c->waiting && !c->peer->closed)
+		answer_wait(c, -ENOTCONN);
+	list_del_init(&c->wait_link);
+	c->peer->client = NULL;
+	gs_client_remove(&c->core, now_ns());
+	list_del_init(&c->changed);
+	list_del_init(&c->link);
+	leave_set(c);
+	if (c->device)
+		c->device->nr_clients--;
+	c->group->keep--;
+	group_drop_if_unused(c->group);
+	munmap(c->grant, page_size());
+	munmap(c->page, page_size());
+	free(c);
+}
+
+static void check_group(struct client *c)
+{
+	struct group *g;
+
+	if (c->named)
+		return;
+	g = group_of_pid(c->peer->pid);
+	if (g != c->group)
+		group_move_client(c, g);
+}
+
+/* Those at work may have been moved to another cgroup: looked up once a second. */
+static void check_groups(struct source *s, uint32_t events)
+{
+	bool again = false;
+	struct client *c;
+	uint64_t count;
+
+	(void)events;
+	if (read(s->fd, &count, sizeof(count)) < 0)
+		return;
+	check_armed = false;
+	list_for_each_entry(c, &d.clients, link) {
+		if (c->core.state != GS_CLIENT_RUNNING && c->core.state != GS_CLIENT_WAITING)
+			continue;
+		again = true;
+		check_group(c);
+	}
+	if (again)
+		client_check_later();
+}
+
+/* Nothing ticks without groups, or with all clients asleep. */
+void client_check_later(void)
+{
+	if (check_armed || !d.nr_groups)
+		return;
+	check_armed = true;
+	timer_arm(&check_timer, now_ns() + CHECK_CGROUP_NS);
+}
+
+static void give_back(struct client *c)
+{
+	if (c->core.state == GS_CLIENT_GONE)
+		return;
+	if (c->waiting)
+		answer_wait(c, -EINTR);
+	if (c->core.state == GS_CLIENT_WAITING)
+		gs_cancel(&c->core, now_ns());
+	else
+		gs_yield(&c->core, false, 0, now_ns());
+	client_show(c);
+}
+
+static void give_back_any(struct client *c)
+{
+	struct client *i = c;
+
+	do {
+		give_back(i);
+		i = i->set;
+	} while (i != c);
+}
+
+static bool held(const struct client *c)
+{
+	return c->core.state == GS_CLIENT_RUNNING && !(c->core.flags & GS_PREEMPT);
+}
+
+/*
+ * The request goes to all devices of the set that are still there; the answer
+ * says who has won. What holds and isn't asked back wins.
+ */
+static int request_any(struct client *c, uint64_t want, bool again, struct client **winner)
+{
+	struct gs_client *all[GS_ANY_MAX];
+	struct client *of[GS_ANY_MAX], *i = c;
+	int n = 0, won;
+
+	do {
+		if (held(i) && !again) {
+			*winner = i;
+			return 1;
+		}
+		i = i->set;
+	} while (i != c);
+	if (c->core.state == GS_CLIENT_WAITING && !list_empty(&c->core.any) && !again)
+		return 0;
+	give_back_any(c);
+	do {
+		if (i->core.state != GS_CLIENT_GONE) {
+			of[n] = i;
+			all[n++] = &i->core;
+		}
+		i = i->set;
+	} while (i != c && n < GS_ANY_MAX);
+	won = gs_request_any(all, n, want, now_ns());
+	if (won >= 0)
+		*winner = of[won];
+	return won >= 0 ? 1 : won == -EAGAIN ? 0 : won;
+}
+
+/* Asks, or yields and asks: 1 if it holds now, 0 if it waits. */
+static int request(struct client *c, const struct gpushare_wait *w, bool again,
+		   struct client **winner)
+{
+	uint8_t state = c->core.state;
+
+	if (held(c) && !again)
+		return 1;
+	if (w->flags & GPUSHARE_WAIT_ANY)
+		return request_any(c, w->want_ns, again, winner);
+	if (state == GS_CLIENT_RUNNING || state == GS_CLIENT_OVER)
+		return gs_yield(&c->core, true, w->want_ns, now_ns());
+	/* What it asked for together with others isn't what it asks for now. */
+	if (state == GS_CLIENT_WAITING && !list_empty(&c->core.any))
+		gs_cancel(&c->core, now_ns());
+	return gs_request(&c->core, w->want_ns, now_ns());
+}
+
+static void arm_waits(void)
+{
+	uint64_t first = GS_NEVER;
+	struct client *c;
+
+	list_for_each_entry(c, &d.waits, wait_link)
+		first = min(first, c->wait_until);
+	timer_arm(&wait_timer, first);
+}
+
+int client_wait(struct peer *p, struct message *m, uint32_t given)
+{
+	bool yield = _IOC_NR(m->head.cmd) == _IOC_NR(GPUSHARE_YIELD);
+	struct gpushare_wait *w = &m->wait;
+	struct client *c = p->client, *winner = c;
+	uint32_t known = GPUSHARE_WAIT_NONBLOCK | GPUSHARE_WAIT_ANY |
+			 (yield ? GPUSHARE_WAIT_AGAIN : 0);
+	int got;
+
+	if ((w->flags & ~known) || w->reserved)
+		return -EINVAL;
+	if (!c)
+		return -ENOTCONN;
+	if (c->core.state == GS_CLIENT_GONE)
+		return -ENODEV;
+	client_check_later();
+	d.acting = c;
+	d.acting_any = w->flags & GPUSHARE_WAIT_ANY;
+	if (yield && !(w->flags & GPUSHARE_WAIT_AGAIN)) {
+		if (w->flags & GPUSHARE_WAIT_ANY)
+			give_back_any(c);
+		else
+			give_back(c);
+		got = 1;
+	} else {
+		got = request(c, w, yield, &winner);
+		client_show(c);
+	}
+	d.acting = NULL;
+	if (got < 0)
+		return got;
+	w->word = winner->grant->word;
+	w->client = winner->core.id;
+	w->device = winner->grant->device;
+	if (got)
+		return 0;
+	if (w->flags & GPUSHARE_WAIT_NONBLOCK || m->head.flags & GS_WIRE_QUIET)
+		return -EAGAIN;
+	if (c->waiting)
+		return -EBUSY;
+	c->waiting = true;
+	c->wait_head = m->head;
+	c->wait_size = given;
+	/* Without a time it is 0 in an older caller's struct: long past. */
+	c->wait_until = w->until_ns;
+	list_add_tail(&c->wait_link, &d.waits);
+	arm_waits();
+	return LATER;
+}
+
+static void wait_expired(struct source *s, uint32_t events)
+{
+	uint64_t count, now = now_ns();
+	struct client *c, *n;
+
+	(void)events;
+	if (read(s->fd, &count, sizeof(count)) < 0)
+		return;
+	list_for_each_entry_safe(c, n, &d.waits, wait_link) {
+		if (c->wait_until > now)
+			continue;
+		gs_cancel(&c->core, now);
+		client_show(c);
+		answer_wait(c, -ETIMEDOUT);
+	}
+	arm_waits();
+}
+
+int client_waits_init(void)
+{
+	int err = timer_init(&wait_timer);
+
+	return err ? err : timer_init(&check_timer);
+}
+
+/*
+ * Whoever of its set waits for an answer gets it; whoever sleeps on a page looks
+ * at those of all.
+ */
+static void answer_granted(struct client *c)
+{
+	struct client *i;
+
+	for (i = c->set; i != c; i = i->set) {
+		__atomic_store_n(&i->grant->wake, i->grant->wake + 1, __ATOMIC_RELEASE);
+		wake(i);
+	}
+
+	do {
+		if (i->waiting && (i == c || (i->core.state == GS_CLIENT_IDLE))) {
+			struct client *asker = i;
+			struct gpushare_wait w = {
+				.size = asker->wait_size, .word = c->grant->word,
+				.client = c->core.id, .device = c->grant->device,
+			};
+
+			asker->waiting = false;
+			list_del_init(&asker->wait_link);
+			peer_reply(asker->peer, &asker->wait_head, 0, &w,
+				   min_t(uint32_t, asker->wait_size, sizeof(w)), NULL, 0);
+			return;
+		}
+		i = i->set;
+	} while (i != c);
+}
+
+static void settle_one(struct client *c)
+{
+	if (c->withdrawn) {
+		c->withdrawn = false;
+		/* Pairs with the client's fence between clearing its flag and its look. */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (c->core.state == GS_CLIENT_IDLE && !c->page->idle_ns)
+			gs_revive(&c->core, now_ns());
+	}
+	if (c->kill) {
+		c->kill = false;
+		say("pid %d (%s) is killed: it kept %s past kill_us", c->peer->pid, c->comm,
+		    c->device ? c->device->key : "its device");
+		syscall(SYS_pidfd_send_signal, c->peer->process.fd, SIGKILL, NULL, 0);
+	}
+	if (c->core.state == GS_CLIENT_GONE && c->waiting)
+		answer_wait(c, -ENODEV);
+	else if (c->core.flags & GS_GRANTED)
+		answer_granted(c);
+}
+
+/* After calls of the core: what its callbacks noted. */
+void client_settle(void)
+{
+	struct client *c;
+
+	while (!list_empty(&d.changed)) {
+		c = list_first_entry(&d.changed, struct client, changed);
+		list_del_init(&c->changed);
+		settle_one(c);
+	}
+}
+
+static int memory_op(struct client *c, const struct gpushare_memory *m)
+{
+	uint64_t now = now_ns();
+
+	switch (m->op) {
+	case GPUSHARE_MEM_CHARGE:
+		return gs_mem_charge(&c->core, m->bytes, now);
+	case GPUSHARE_MEM_UNCHARGE:
+		return gs_mem_uncharge(&c->core, m->bytes, now);
+	case GPUSHARE_MEM_SWAP_OUT:
+	case GPUSHARE_MEM_SWAP_IN:
+		return gs_mem_swap(&c->core, m->bytes, m->op == GPUSHARE_MEM_SWAP_OUT, now);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* What there still is, and whose limit stands in the way first: 0 is the device itself. */
+static void memory_limits(struct client *c, struct gpushare_memory *m, uint64_t *by)
+{
+	const struct gs_device_conf *conf = &c->core.dev->conf;
+	uint64_t left, first = GPUSHARE_NO_LIMIT;
+	struct gs_node *n;
+
+	m->available_bytes = GPUSHARE_NO_LIMIT;
+	m->total_bytes = GPUSHARE_NO_LIMIT;
+	*by = 0;
+	if (conf->mem_capacity) {
+		m->total_bytes = conf->mem_capacity;
+		m->available_bytes = m->total_bytes - min(m->total_bytes, c->core.dev->mem_used);
+		/* An oversubscribed device only refuses what would never fit. */
+		first = conf->oversubscribe ? m->total_bytes : m->available_bytes;
+	}
+	for (n = c->core.node; n; n = n->up) {
+		if (n->share.mem_max == GS_UNLIMITED)
+			continue;
+		left = n->share.mem_max - min(n->share.mem_max, n->mem.used + n->mem.swapped);
+		m->total_bytes = min(m->total_bytes, (__u64)n->share.mem_max);
+		m->available_bytes = min(m->available_bytes, (__u64)left);
+		if (left < first) {
+			first = left;
+			*by = n->group->id;
+		}
+	}
+}
+
+int client_memory(struct client *c, struct gpushare_memory *m)
+{
+	uint64_t by;
+	int err;
+
+	if (m->flags || m->reserved || m->op < GPUSHARE_MEM_CHARGE || m->op > GPUSHARE_MEM_SWAP_IN)
+		return -EINVAL;
+	if (c->core.state == GS_CLIENT_GONE)
+		return -ENODEV;
+	err = memory_op(c, m);
+	if (err == -EINVAL)
+		err = -ERANGE;
+	m->current_bytes = c->core.mem_used;
+	m->swapped_bytes = c->core.mem_swapped;
+	memory_limits(c, m, &by);
+	m->limit_group = err == -ENOMEM ? by : 0;
+	return err;
+}
+
+int client_describe(struct client *c, struct gpushare_describe *de)
+{
+	const struct gs_device_conf *conf;
+	struct gs_profile *p = &c->profile;
+	int err;
+
+	if (de->flags)
+		return -EINVAL;
+	if (c->core.state == GS_CLIENT_GONE)
+		return -ENODEV;
+	conf = &c->core.dev->conf;
+	if ((conf->threads && de->threads > conf->threads) ||
+	    (conf->regs && de->registers > conf->regs) ||
+	    (conf->local_mem && de->local_bytes > conf->local_mem))
+		return -ERANGE;
+	gs_profile_set(&c->core, NULL, now_ns());	/* it is about to change */
+	*p = (struct gs_profile){
+		.threads = de->threads, .regs = de->registers, .local_mem = de->local_bytes,
+		.blocks = de->groups,
+	};
+	if (de->group_ns) {
+		p->points = 1;
+		p->rate[0] = max_t(uint64_t, 1000000000ull / de->group_ns, 1);
+	}
+	err = gs_profile_set(&c->core, p, now_ns());
+	de->workers = c->core.workers;
+	return err;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpushared: the arbiter's core as a process.
+ *
+ * One thread sleeps in epoll and does everything, so nothing here takes a lock;
+ * a second one only writes the state file. What comes from a peer is bytes of
+ * an enemy: message.c checks their form, the command their meaning. Nothing
+ * that a peer does, or fails to do, makes the loop wait.
+ *
+ *	loop.c		sources of events, timers, things to be freed later
+ *	peer.c		connections: who it is, receiving, answering, limits
+ *	message.c	the form of a message (the fuzzer's target)
+ *	command.c	what each command does
+ *	client.c	clients, their pages, waiting
+ *	host.c		the core's callbacks
+ *	device.c	devices: discovery, adding, setting
+ *	group.c		groups: cgroups and named ones, who belongs where
+ *	cgroup.c	the cgroup file system, and who may what in it
+ *	share.c		setting and showing shares
+ *	stats.c		counters
+ *	event.c		streams of events
+ *	state.c		the state file: writing and reading
+ */
+#ifndef GPUSHARED_H
+#define GPUSHARED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <linux/gpushare.h>
+
+#include "arbiter.h"
+#include "../wire.h"
+
+#define MAX_DEVICES		64
+#define MAX_GROUPS		4096
+#define MAX_GROUPS_ADMIN	1024	/* of these, only for admins */
+#define MAX_GROUPS_USER		256
+#define MAX_PEERS_USER		4096
+#define MAX_STREAMS_USER	8
+#define STREAM_EVENTS		1024
+#define NAMED_GROUP_FIRST	(1ull << 62)
+
+/* Something that epoll watches. Lies first in what it is part of. */
+struct source {
+	int fd;
+	void (*ready)(struct source *s, uint32_t events);
+};
+
+struct peer;
+struct client;
+struct group;
+struct device;
+
+/* A connection. */
+struct peer {
+	struct source source;		/* first */
+	struct source process;		/* the pidfd: readable when the process has ended */
+	struct list_head link;		/* in daemon.peers */
+	struct list_head later;		/* in the list of what is to be closed, then freed */
+	bool doomed, closed;
+	bool admin;			/* may do everything */
+	bool foreign;			/* another pid or cgroup name space than ours */
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	struct client *client;
+	struct stream *stream;
+	uint64_t last_named;		/* group id from GPUSHARE_GROUP, kept while connected */
+};
+
+/* A client: a core client, its pages, and who waits for it. */
+struct client {
+	struct gs_client core;		/* core.priv points back here */
+	struct peer *peer;
+	struct device *device;
+	struct group *group;
+	struct list_head link;		/* in daemon.clients */
+	struct list_head changed;	/* in daemon.changed: its page was written this round */
+	bool withdrawn;			/* lost its grant unasked: look at its idle flag again */
+	struct client *set;		/* the ring of clients of one set; itself if alone */
+	struct gpushare_grant_page *grant;
+	struct gpushare_client_page *page;
+	struct gs_profile profile;
+	uint64_t granted_ns;
+	bool named;			/* its group was chosen by name, not by cgroup */
+	bool kill;			/* to be killed after this round */
+	char comm[16];
+
+	/* A request that is answered when granted. */
+	bool waiting;
+	struct list_head wait_link;	/* in daemon.waits */
+	struct gs_wire wait_head;
+	uint32_t wait_size;
+	uint64_t wait_until;
+};
+
+struct device {
+	struct gs_device core;		/* core.priv points back here */
+	struct source timer;		/* its ready() is the device's expiry */
+	struct list_head link;		/* in daemon.devices, by id */
+	uint32_t kind;
+	uint32_t set;			/* GPUSHARE_DEV_*: what an admin has set */
+	uint32_t latency_us, bandwidth_mbps;	/* as set; the core has them in other units */
+	uint32_t nr_clients;
+	bool added;			/* by an admin; else found */
+	bool present;			/* while discovery runs: seen */
+	char key[GPUSHARE_KEY_MAX];
+};
+
+struct group {
+	struct gs_group core;		/* but for the root's, which is in the arbiter */
+	struct gs_group *node;		/* the core's group, root or not */
+	struct list_head link;		/* in daemon.groups, by id */
+	uint64_t id;
+	uint32_t set;			/* GPUSHARE_SHARE_*: what is set for all devices */
+	uint32_t keep;			/* peers that named it, clients that chose it */
+	bool named;
+	uid_t uid;			/* a named group's owner */
+	char *path;			/* of a cgroup, from the mount's root: "/a/b" */
+	char name[GPUSHARE_NAME_MAX];
+};
+
+struct daemon {
+	struct gs_arbiter arb;
+	struct group root;
+	struct list_head peers, clients, devices, groups, changed, waits;
+	bool system;
+	bool stop;
+	uid_t uid;
+	uint32_t next_device;
+	uint64_t next_client, next_named;
+	unsigned int nr_peers, nr_groups, nr_devices, max_peers;
+	uint64_t commands;		/* so many were begun */
+	struct client *acting;		/* whose request is being handled, */
+	bool acting_any;		/* for its whole set */
+	const char *state_path;
+	const char *pci_path;
+};
+
+extern struct daemon d;
+
+uint64_t now_ns(void);
+__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
+
+/* main.c */
+void main_unused(void);
+
+/* loop.c */
+int loop_init(void);
+int loop_add(struct source *s, uint32_t events);
+int loop_change(struct source *s, uint32_t events);
+void loop_remove(struct source *s);
+void loop_run(void);
+void loop_end(void);
+int timer_init(struct source *s);
+void timer_arm(struct source *s, uint64_t at_ns);
+
+/* peer.c */
+void peer_accept(struct source *listener, uint32_t events);
+void peer_close(struct peer *p);
+void peer_doom(struct peer *p);
+bool peer_end_round(void);
+int peer_send(struct peer *p, const struct gs_wire *head, const void *body, size_t size,
+	      const int *files, unsigned int nr_files);
+void peer_reply(struct peer *p, const struct gs_wire *request, int result, const void *body,
+		size_t size, const int *files, unsigned int nr_files);
+
+/* message.c */
+struct message {
+	struct gs_wire head;
+	union {
+		uint32_t size;
+		struct gpushare_version version;
+		struct gpushare_attach attach;
+		struct gpushare_wait wait;
+		struct gpushare_memory memory;
+		struct gpushare_describe describe;
+		struct gpushare_share share;
+		struct gpushare_device device;
+		struct gpushare_stats stats;
+		struct gpushare_group group;
+		struct gpushare_events events;
+		char bytes[GS_WIRE_STRUCT_MAX];
+	};
+};
+int message_check(struct message *m, size_t length, unsigned int nr_files);
+int message_take(struct message *m, uint32_t *given);
+
+/* command.c */
+void command_run(struct peer *p, struct message *m, int *files, unsigned int nr_files);
+int command_dispatch(struct peer *p, struct message *m, const int *files, unsigned int nr_files,
+		     uint32_t given);
+#define LATER	1		/* the command answers by itself */
+
+/* client.c */
+int client_attach(struct peer *p, struct message *m, uint32_t given);
+void client_free(struct client *c);
+int client_wait(struct peer *p, struct message *m, uint32_t given);
+int client_memory(struct client *c, struct gpushare_memory *m);
+int client_describe(struct client *c, struct gpushare_describe *de);
+bool client_show(struct client *c);
+bool client_acts(const struct client *c);
+void client_settle(void);
+void group_move_client(struct client *c, struct group *g);
+struct client *client_find(uint64_t id);
+struct client *client_next(uint64_t id);
+int client_waits_init(void);
+void client_check_later(void);
+
+/* host.c */
+void host_init(void);
+
+/* device.c */
+int device_get(struct gpushare_device *u);
+int device_add(struct gpushare_device *u);
+int device_set(struct gpushare_device *u);
+int device_remove(struct gpushare_device *u);
+int device_make(const char *key, uint32_t kind, bool added, struct device **device);
+struct device *device_find(uint32_t id, const char *key);
+void device_discover(void);
+void device_forget_all(void);
+int device_watch(void);
+bool device_key_ok(const char *key);
+int device_apply(struct device *dev, const struct gpushare_device *u);
+void device_show(struct device *dev, struct gpushare_device *u);
+
+/* group.c */
+void group_init(void);
+void group_forget_all(void);
+struct group *group_find(uint64_t id);
+struct group *group_next(uint64_t id);
+struct group *group_named(const char *name);
+int group_make(uint64_t id, struct group *parent, struct group **group);
+int group_make_cgroup(uint64_t id, const char *path, struct group **group);
+int group_take_children(struct group *g);
+void group_drop_if_unused(struct group *g);
+int group_remove(struct group *g);
+int group_nodes(struct group *g, struct device *dev);
+struct group *group_of_path(const char *path);
+struct group *group_of_pid(pid_t pid);
+int group_command(struct peer *p, struct gpushare_group *u);
+struct group *group_of(struct gs_group *core);
+bool group_name_ok(const char *name);
+bool group_room(const struct peer *p);
+void group_resolve_clients(void);
+bool group_collect(const struct peer *p, bool now);
+
+/* cgroup.c */
+#define CGROUP_PATH_MAX 4096
+int cgroup_init(void);
+int cgroup_of_pid(pid_t pid, char *path, size_t size);
+int cgroup_id_of_path(const char *path, uint64_t *id);
+int cgroup_path_of_fd(int fd, char *path, size_t size, uint64_t *id);
+int cgroup_path_of_id(uint64_t id, char *path, size_t size);
+int cgroup_authority(const struct peer *p, const char *path, int authority_fd);
+
+/* share.c */
+int share_set(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files);
+int share_get(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files);
+int share_apply(struct group *g, struct device *dev, const struct gpushare_share *u);
+bool group_visible(const struct peer *p, const struct group *g);
+
+/* stats.c */
+int stats_get(struct peer *p, struct gpushare_stats *u);
+
+/* event.c */
+struct stream;
+int stream_open(struct peer *p, const struct gpushare_events *u);
+void stream_start(struct peer *p);
+void stream_free(struct peer *p);
+void stream_writable(struct peer *p);
+void event_tell(struct gs_arbiter *arb, const struct gs_event *ev);
+void event_flush(void);
+
+/* state.c */
+int state_load(const char *path);
+void state_changed(void);
+void state_remembered(struct device *dev);
+bool state_reply_later(struct peer *p, const struct gs_wire *head, const void *body, size_t size);
+int state_writer_start(void);
+void state_writer_stop(void);
+void state_forget_peer(struct peer *p);
+
+#endif

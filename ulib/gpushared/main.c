@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpushared: starting and ending.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gpushared.h"
+#include "../user-socket.h"
+
+#define SYSTEM_SOCKET	"/run/gpushare/arbiter.sock"
+#define SYSTEM_STATE	"/var/lib/gpushare/state"
+#define FILES_OWN	64	/* open files that aren't peers' */
+#define FILES_PEER	2	/* its connection and its pidfd */
+#define BACKLOG		1024
+#define FIRST_PASSED	3	/* of the files that systemd passes */
+
+struct daemon d = {
+	.peers = { &d.peers, &d.peers },
+	.clients = { &d.clients, &d.clients },
+	.devices = { &d.devices, &d.devices },
+	.groups = { &d.groups, &d.groups },
+	.changed = { &d.changed, &d.changed },
+	.waits = { &d.waits, &d.waits },
+	.next_device = 1,
+	.next_client = 1,
+	.pci_path = "/sys/bus/pci/devices",
+};
+
+static struct options {
+	bool foreground, passed;
+	unsigned int idle_s;
+	int lock;
+	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char state[4096];
+} o = { .idle_s = 60, .lock = -1 };
+
+static struct source listener = { .fd = -1, .ready = peer_accept };
+static void signalled(struct source *s, uint32_t events);
+static struct source signals = { .fd = -1, .ready = signalled };
+static void unused(struct source *s, uint32_t events);
+static struct source idle = { .fd = -1, .ready = unused };
+
+static const char help[] =
+"Usage: gpushared [OPTION]...\n"
+"Share accelerators among programs, without the kernel module.\n"
+"\n"
+"  --user            for this user alone (the default); ends when unused\n"
+"  --system          for everybody on this machine\n"
+"  --socket PATH     listen here; default $XDG_RUNTIME_DIR/gpushare/arbiter.sock,\n"
+"                    with --system " SYSTEM_SOCKET "\n"
+"  --state PATH      keep shares and devices here, \"none\" for nowhere; default\n"
+"                    beside the socket, with --system " SYSTEM_STATE "\n"
+"  --foreground      don't go to the background\n"
+"  --idle-exit SECS  with --user: end when unused for so long, 0 for never\n"
+"                    (default 60)\n"
+"  --pci DIR         look for devices here (default /sys/bus/pci/devices)\n"
+"  --help, --version\n"
+"\n"
+"See gpushared(8). Shares are set by gpusharectl(1).\n";
+
+void say(const char *fmt, ...)
+{
+	char line[CGROUP_PATH_MAX + 256], *at;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* Tenants choose names, and it may be a terminal. */
+	for (at = line; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	fprintf(stderr, "gpushared: %s\n", line);
+}
+
+/* One datagram to whoever started us, if that wants to know. */
+static void notify(const char *state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path = getenv("NOTIFY_SOCKET");
+	int fd;
+
+	if (!path || strlen(path) >= sizeof(addr.sun_path))
+		return;
+	strcpy(addr.sun_path, path);
+	if (*path == '@')
+		addr.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&addr,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
+		say("NOTIFY_SOCKET %s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static void signalled(struct source *s, uint32_t events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(s->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		device_discover();
+	else
+		d.stop = true;
+}
+
+/* In user mode: nobody was here for a while, and nobody is at the door. */
+static void unused(struct source *s, uint32_t events)
+{
+	uint64_t count;
+
+	(void)events;
+	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
+		return;
+	peer_accept(&listener, EPOLLIN);
+	if (!d.nr_peers)
+		d.stop = true;
+}
+
+/* Called when the last peer has gone, and at the start. */
+void main_unused(void)
+{
+	if (idle.fd >= 0)
+		timer_arm(&idle, now_ns() + o.idle_s * 1000000000ull);
+}
+
+static unsigned int to_number(const char *text, const char *option)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (*end || end == text || v > 1000000) {
+		fprintf(stderr, "gpushared: %s: \"%s\" is no number of seconds\n", option, text);
+		exit(2);
+	}
+	return (unsigned int)v;
+}
+
+static void too_long(const char *what)
+{
+	fprintf(stderr, "gpushared: %s: the path is too long\n", what);
+	exit(2);
+}
+
+static void take_options(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "user", no_argument, NULL, 'u' },
+		{ "system", no_argument, NULL, 's' },
+		{ "socket", required_argument, NULL, 'S' },
+		{ "state", required_argument, NULL, 't' },
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "idle-exit", required_argument, NULL, 'i' },
+		{ "pci", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ 0 }
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
+		switch (c) {
+		case 'u':
+			d.system = false;
+			break;
+		case 's':
+			d.system = true;
+			break;
+		case 'S':
+			if (strlen(optarg) >= sizeof(o.socket))
+				too_long("--socket");
+			strcpy(o.socket, optarg);
+			break;
+		case 't':
+			if (strlen(optarg) >= sizeof(o.state) - 8)
+				too_long("--state");
+			strcpy(o.state, optarg);
+			break;
+		case 'f':
+			o.foreground = true;
+			break;
+		case 'i':
+			o.idle_s = to_number(optarg, "--idle-exit");
+			break;
+		case 'p':
+			d.pci_path = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			exit(0);
+		case 'v':
+			puts("gpushared " GPUSHARE_RELEASE);
+			exit(0);
+		default:
+			fputs("Try gpushared --help.\n", stderr);
+			exit(2);
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "gpushared: %s: unexpected; try gpushared --help\n", argv[optind]);
+		exit(2);
+	}
+}
+
+static int default_paths(void)
+{
+	int err = 0;
+
+	if (!o.socket[0] && d.system)
+		strcpy(o.socket, SYSTEM_SOCKET);
+	else if (!o.socket[0])
+		err = gs_user_socket(o.socket, sizeof(o.socket), true);
+	if (err) {
+		say("no place for the socket (XDG_RUNTIME_DIR, or /tmp/gpushare-%u): %s", geteuid(),
+		    strerror(-err));
+		return err;
+	}
+	if (!o.state[0] && d.system)
+		strcpy(o.state, SYSTEM_STATE);
+	else if (!o.state[0])
+		snprintf(o.state, sizeof(o.state), "%s.state", o.socket);
+	d.state_path = strcmp(o.state, "none") ? o.state : NULL;
+	return 0;
+}
+
+/* One socket, made by systemd, which also keeps callers waiting while we restart. */
+static bool take_passed(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	socklen_t len = sizeof(int);
+	int type = 0;
+
+	if (!pid || !fds || atoi(pid) != getpid() || atoi(fds) < 1)
+		return false;
+	if (getsockopt(FIRST_PASSED, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET) {
+		say("the socket passed by LISTEN_FDS isn't of type SOCK_SEQPACKET");
+		return false;
+	}
+	fcntl(FIRST_PASSED, F_SETFD, FD_CLOEXEC);
+	listener.fd = FIRST_PASSED;
+	o.passed = true;
+	return true;
+}
+
+/* There is one daemon a socket: the file beside it is locked as long as it lives. */
+static int take_lock(void)
+{
+	char path[sizeof(o.socket) + 8];
+
+	snprintf(path, sizeof(path), "%s.lock", o.socket);
+	o.lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (o.lock < 0)
+		return -errno;
+	return flock(o.lock, LOCK_EX | LOCK_NB) ? -errno : 0;
+}
+
+/* So that people find the process; the lock is what counts. */
+static void write_pid(pid_t pid)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%d\n", pid);
+
+	if (o.lock >= 0 && (ftruncate(o.lock, 0) || pwrite(o.lock, text, (size_t)n, 0) != n))
+		say("%s.lock: %s", o.socket, strerror(errno));
+}
+
+static int make_socket(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	mode_t old;
+	int err = take_lock();
+
+	if (err)
+		return err;
+	strcpy(addr.sun_path, o.socket);
+	unlink(o.socket);
+	listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener.fd < 0)
+		return -errno;
+	old = umask(d.system ? 0111 : 0177);	/* whoever may connect is asked who it is */
+	err = bind(listener.fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+	umask(old);
+	if (!err && listen(listener.fd, BACKLOG))
+		err = -errno;
+	return err;
+}
+
+/* Another one was quicker: what we were started for is there as soon as it listens. */
+static int wait_for_other(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd, i, err = -1;
+
+	strcpy(addr.sun_path, o.socket);
+	for (i = 0; i < 500 && err; i++) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0)
+			break;
+		err = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno != EAGAIN;
+		close(fd);
+		if (err)
+			usleep(10000);
+	}
+	if (o.foreground || err)
+		say("%s: another gpushared is there", o.socket);
+	return o.foreground || err ? 1 : 0;
+}
+
+static void raise_limits(void)
+{
+	struct rlimit r;
+
+	d.max_peers = 256;
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return;
+	r.rlim_cur = min(r.rlim_max, (rlim_t)262144);
+	setrlimit(RLIMIT_NOFILE, &r);
+	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur > FILES_OWN)
+		d.max_peers = (unsigned int)((r.rlim_cur - FILES_OWN) / FILES_PEER);
+}
+
+/* After the fork: epoll looks at the signals of the process that calls it. */
+static int watch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signals.fd < 0 ? -errno : loop_add(&signals, EPOLLIN);
+}
+
+static int set_up(void)
+{
+	int err;
+
+	raise_limits();
+	cgroup_init();
+	err = loop_init();
+	if (!err)
+		err = client_waits_init();
+	if (!err && !d.system && o.idle_s)
+		err = timer_init(&idle);
+	if (err)
+		return err;
+	host_init();
+	group_init();
+	/* First what is there: a share for one device is kept only if that is known. */
+	device_discover();
+	if (d.state_path)
+		state_load(d.state_path);
+	device_watch();	/* without it new devices are found by SIGHUP */
+	main_unused();
+	return loop_add(&listener, EPOLLIN);
+}
+
+static void tear_down(void)
+{
+	/* Nobody finds the socket any more; those at the door are refused. */
+	if (!o.passed)
+		unlink(o.socket);
+	loop_remove(&listener);
+	while (!list_empty(&d.peers))
+		peer_close(list_first_entry(&d.peers, struct peer, link));
+	client_settle();
+	peer_end_round();
+	state_writer_stop();
+	loop_remove(&signals);
+	loop_remove(&idle);
+	device_forget_all();
+	group_forget_all();
+	loop_end();
+}
+
+int main(int argc, char **argv)
+{
+	int err;
+
+	take_options(argc, argv);
+	d.uid = geteuid();
+	if (default_paths())
+		return 1;
+	if (!take_passed()) {
+		err = make_socket();
+		if (err == -EWOULDBLOCK)
+			return wait_for_other();
+		if (err) {
+			say("%s: %s", o.socket, strerror(-err));
+			return 1;
+		}
+	}
+	err = set_up();
+	/* Whoever started us goes on when this process ends: callers are heard from now on. */
+	write_pid(getpid());
+	if (!err && !o.foreground && !o.passed) {
+		pid_t pid = fork();
+
+		if (pid > 0) {
+			write_pid(pid);
+			_exit(0);
+		}
+		err = pid < 0 ? -errno : 0;
+		setsid();
+	}
+	if (!err)
+		err = watch_signals();
+	if (!err)
+		err = state_writer_start();
+	if (err) {
+		say("can't start: %s", strerror(-err));
+		return 1;
+	}
+	notify("READY=1");
+	loop_run();
+	notify("STOPPING=1");
+	tear_down();
+	return 0;
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# The daemon: the core under epoll.
+gpushared-src := $(addprefix ulib/gpushared/,cgroup.c client.c command.c device.c event.c group.c \
+	host.c loop.c main.c message.c peer.c share.c state.c state-text.c stats.c) \
+	ulib/user-socket.c
+gpushared := $(O)/ulib/gpushared/gpushared
+$(call program,ulib/gpushared/gpushared,$(gpushared-src),$(core-lib) -lpthread)
+all-y += $(gpushared)
+
+.PHONY: install-gpushared
+install-gpushared: all
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 $(gpushared) $(DESTDIR)$(PREFIX)/sbin/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 644 Documentation/man/gpushared.8 $(DESTDIR)$(PREFIX)/share/man/man8/
+	sed 's|@PREFIX@|$(PREFIX)|' ulib/gpushared/gpushared.service.in \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/gpushared.service
+	install -m 644 ulib/gpushared/gpushared.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/
+install-y += install-gpushared

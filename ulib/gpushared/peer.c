@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Connections. Who is there is what the kernel said when it connected: a pid
+ * that can't be someone else's as long as its pidfd hasn't become readable, and
+ * a uid. Its rights are looked up once, then: a program that is given a
+ * connection later, or is executed with it, gets no more than the first had.
+ *
+ * An answer that doesn't fit into the socket ends the connection: whoever sends
+ * without reading has earned that, and nothing is kept for it here. Streams of
+ * events may fall behind; event.c counts what they lose.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gpushared.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77		/* Linux 6.5 */
+#endif
+#define CAP_SYS_ADMIN_BIT (1ull << 21)
+
+/*
+ * What the kernel may keep for one that doesn't read: twice that, by its own account.
+ * As much as is usual, but not what an admin may have set for all sockets.
+ */
+#define SEND_BYTES (104 * 1024)
+
+static struct list_head doomed = { &doomed, &doomed };
+static struct list_head to_free = { &to_free, &to_free };
+
+static int peer_pidfd(int fd, pid_t pid)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	socklen_t len = sizeof(int);
+	int pidfd;
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len)) {
+		fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+		return pidfd;
+	}
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	/* A connection that still stands says that it wasn't too late. */
+	if (poll(&p, 1, 0) && (p.revents & (POLLHUP | POLLRDHUP))) {
+		close(pidfd);
+		return -ESRCH;
+	}
+	return pidfd;
+}
+
+static bool same_namespace(pid_t pid, const char *which)
+{
+	struct stat own, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, which);
+	if (stat(path, &its))
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", which);
+	return !stat(path, &own) && own.st_ino == its.st_ino && own.st_dev == its.st_dev;
+}
+
+static bool has_sys_admin(pid_t pid)
+{
+	unsigned long long caps = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	fclose(f);
+	return caps & CAP_SYS_ADMIN_BIT;
+}
+
+/*
+ * Uid 0 when it connected, and the capability now: the first can't be had by
+ * executing a set-user-id program with the connection, the second is what a
+ * container's root lacks.
+ */
+static bool is_admin(const struct peer *p)
+{
+	if (!d.system)
+		return true;	/* only the daemon's own user, and root, get this far */
+	return p->uid == 0 && same_namespace(p->pid, "user") && has_sys_admin(p->pid);
+}
+
+static unsigned int count_user(uid_t uid)
+{
+	unsigned int n = 0;
+	struct peer *p;
+
+	list_for_each_entry(p, &d.peers, link)
+		n += p->uid == uid;
+	return n;
+}
+
+/* Users, however many they are, can't take all the room that there is. */
+static bool has_room(const struct peer *p)
+{
+	unsigned int all = d.max_peers, own = MAX_PEERS_USER;
+
+	/* A container's root is a user like others. */
+	if (d.system ? p->admin : !p->uid)
+		return d.nr_peers < all;
+	if (d.system) {
+		own = min(own, all / 4);
+		all -= all / 8;
+	}
+	return d.nr_peers < all && count_user(p->uid) < own;
+}
+
+static void process_ended(struct source *s, uint32_t events)
+{
+	(void)events;
+	peer_doom(container_of(s, struct peer, process));
+}
+
+int peer_send(struct peer *p, const struct gs_wire *head, const void *body, size_t size,
+	      const int *files, unsigned int nr_files)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)] = { 0 };
+	struct iovec iov[2] = {
+		{ (void *)head, sizeof(*head) },
+		{ (void *)body, size },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = size ? 2 : 1 };
+	struct cmsghdr *c;
+
+	if (nr_files) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nr_files);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * nr_files);
+		memcpy(CMSG_DATA(c), files, sizeof(int) * nr_files);
+	}
+	return sendmsg(p->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void peer_reply(struct peer *p, const struct gs_wire *request, int result, const void *body,
+		size_t size, const int *files, unsigned int nr_files)
+{
+	struct gs_wire head = *request;
+
+	if (p->doomed || p->closed || (request->flags & GS_WIRE_QUIET))
+		return;
+	head.flags = GS_WIRE_REPLY;
+	head.result = result;
+	head.set = 0;
+	if (peer_send(p, &head, body, size, files, nr_files))
+		peer_doom(p);
+}
+
+/* To be closed when this round is over: whoever calls may be holding its client. */
+void peer_doom(struct peer *p)
+{
+	if (p->doomed || p->closed)
+		return;
+	p->doomed = true;
+	list_add_tail(&p->later, &doomed);
+}
+
+/* Takes the files that came along; more than a message may bring are closed. */
+static unsigned int take_files(struct msghdr *msg, int *files)
+{
+	unsigned int i, n, got = 0;
+	struct cmsghdr *c;
+	int fd;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (got < GS_WIRE_FILES_MAX)
+				files[got++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return got;
+}
+
+static void peer_receive(struct peer *p)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)];
+	static struct message m;	/* one thread, one message at a time */
+	struct iovec iov = { &m, sizeof(m) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int files[GS_WIRE_FILES_MAX];
+	unsigned int n;
+	ssize_t len;
+
+	len = recvmsg(p->source.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) {
+		peer_doom(p);
+		return;
+	}
+	n = take_files(&msg, files);
+	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || message_check(&m, (size_t)len, n))
+		peer_doom(p);
+	else
+		command_run(p, &m, files, n);
+	while (n)
+		close(files[--n]);
+}
+
+static void peer_ready(struct source *s, uint32_t events)
+{
+	struct peer *p = container_of(s, struct peer, source);
+
+	if (events & EPOLLOUT)
+		stream_writable(p);
+	if (p->doomed || p->closed)
+		return;
+	if (events & EPOLLIN)
+		peer_receive(p);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		peer_doom(p);
+}
+
+/* 0, or why it isn't let in. */
+static int peer_identify(struct peer *p)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(p->source.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	p->pid = cred.pid;
+	p->uid = cred.uid;
+	p->gid = cred.gid;
+	if (!d.system && p->uid != d.uid && p->uid != 0)
+		return -EPERM;
+	/* A pid of 0 is one that has no number here: a name space that we don't see. */
+	if (p->pid <= 0)
+		return -ESRCH;
+	p->process.fd = peer_pidfd(p->source.fd, p->pid);
+	if (p->process.fd < 0)
+		return p->process.fd;
+	p->foreign = !same_namespace(p->pid, "pid") || !same_namespace(p->pid, "cgroup");
+	p->admin = is_admin(p);
+	return has_room(p) ? 0 : -EUSERS;
+}
+
+static int peer_new(int fd)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&p->later);
+	p->source.fd = fd;
+	p->source.ready = peer_ready;
+	p->process.fd = -1;
+	p->process.ready = process_ended;
+	err = peer_identify(p);
+	if (!err)
+		err = loop_add(&p->source, EPOLLIN);
+	if (!err) {
+		err = loop_add(&p->process, EPOLLIN);
+		if (err)
+			loop_remove(&p->source);
+	}
+	if (err) {
+		if (p->process.fd >= 0)
+			close(p->process.fd);
+		if (p->source.fd >= 0)
+			close(fd);
+		free(p);
+		return err;
+	}
+	list_add_tail(&p->link, &d.peers);
+	d.nr_peers++;
+	return 0;
+}
+
+void peer_accept(struct source *listener, uint32_t events)
+{
+	static const int send_bytes = SEND_BYTES;
+	int fd;
+
+	(void)events;
+	fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
+	peer_new(fd);
+}
+
+void peer_close(struct peer *p)
+{
+	if (p->closed)
+		return;
+	p->closed = true;
+	if (p->client)
+		client_free(p->client);
+	stream_free(p);
+	state_forget_peer(p);
+	if (p->last_named) {
+		struct group *g = group_find(p->last_named);
+
+		if (g && g->keep) {
+			g->keep--;
+			group_drop_if_unused(g);
+		}
+	}
+	loop_remove(&p->source);
+	loop_remove(&p->process);
+	list_del_init(&p->link);
+	list_move_tail(&p->later, &to_free);
+	if (!--d.nr_peers)
+		main_unused();
+}
+
+/* At the end of a round, when no source is looked at any more. Was there any? */
+bool peer_end_round(void)
+{
+	bool any = !list_empty(&doomed);
+	struct peer *p;
+
+	while (!list_empty(&doomed))
+		peer_close(list_first_entry(&doomed, struct peer, later));
+	while (!list_empty(&to_free)) {
+		p = list_first_entry(&to_free, struct peer, later);
+		list_del_init(&p->later);
+		free(p);
+	}
+	return any;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state file's text, apart from the rest so that it can be fuzzed.
+ *
+ *	gpushare-state 1 BOOT-ID
+ *	device KEY KIND ADDED SET VALUES...
+ *	group NAME UID PARENT-PATH
+ *	share DEVICE-KEY|* SET VALUES... UID ID PATH	(ID 0: PATH is a group's name)
+ *	sum HEX
+ *
+ * The last line is a checksum of all before it: a file that was cut, or edited
+ * by hand, isn't half believed.
+ */
+#ifndef GPUSHARED_STATE_H
+#define GPUSHARED_STATE_H
+
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <linux/gpushare.h>
+
+#define STATE_SIZE_MAX (64u << 20)
+#define STATE_PATH_MAX 4096
+
+enum state_what { STATE_DEVICE, STATE_GROUP, STATE_SHARE };
+
+struct state_item {
+	enum state_what what;
+	bool added;				/* device */
+	uint32_t uid;				/* group, share */
+	uint64_t id;				/* share: the cgroup's; 0: a named group's */
+	struct gpushare_device device;
+	struct gpushare_share share;
+	char key[GPUSHARE_KEY_MAX];		/* share: the device's, "*" for all */
+	char name[GPUSHARE_NAME_MAX];		/* group */
+	char path[STATE_PATH_MAX];		/* group: the parent's; share */
+};
+
+/*
+ * Calls @take for each item, in order, if the whole is sound. -EBADMSG: it
+ * isn't, and @take wasn't called. @boot is the id that it was written under.
+ */
+int state_parse(const char *text, size_t length, char boot[64],
+		void (*take)(const struct state_item *item, void *arg), void *arg);
+
+void state_put_head(FILE *f, const char *boot);
+void state_put(FILE *f, const struct state_item *item);
+uint64_t state_sum(const char *text, size_t length);
+
+#endif

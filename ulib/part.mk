@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# libgpushare, shared and static. It is loaded into other distributions'
+# containers, so it must not need a glibc newer than 2.28: GS_OLD_GLIBC makes
+# the few symbols that moved since be taken by their old versions. Not with a
+# sanitizer, which puts its own in their place.
+ulib-src := $(addprefix ulib/,backend.c backend-kernel.c backend-socket.c gate.c \
+	launches.c libgpushare.c page.c spawn.c user-socket.c watcher.c)
+ulib-flags := -Iulib/include -DGS_DAEMON_PATH='"$(PREFIX)/sbin/gpushared"' \
+	$(if $(SAN),,-DGS_OLD_GLIBC)
+# gcc's thread sanitizer doesn't know fences; ours are for another process's sake.
+ulib-tsan := $(if $(and $(findstring thread,$(SAN)),$(findstring gcc,$(CC))),-Wno-tsan)
+cflags-ulib := $(ulib-flags) $(ulib-tsan)
+cflags-ulib/gpushared := $(ulib-tsan)
+ulib-a := $(O)/lib/libgpushare.a
+ulib-so := $(O)/lib/libgpushare.so.0
+
+$(ulib-a): $(call pic-objs,$(ulib-src))
+	$(Q)mkdir -p $(@D); rm -f $@
+	$(call say,AR,$@)$(AR) rcs $@ $^
+
+# -z nodelete: a thread of ours may run while the program thinks it has unloaded us.
+$(ulib-so): $(call pic-objs,$(ulib-src)) ulib/libgpushare.map
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -Wl,-soname,libgpushare.so.0 \
+		-Wl,--version-script=ulib/libgpushare.map -Wl,-z,nodelete \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ \
+		$(call pic-objs,$(ulib-src)) $(if $(SAN),,-l:libpthread.so.0)
+	$(Q)ln -sf libgpushare.so.0 $(O)/lib/libgpushare.so
+
+deps-y += $(patsubst %.o,%.d,$(call pic-objs,$(ulib-src)))
+all-y += $(ulib-a) $(ulib-so)
+
+.PHONY: install-ulib
+install-ulib: all
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/linux
+	install -m 755 $(ulib-so) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf libgpushare.so.0 $(DESTDIR)$(PREFIX)/lib/libgpushare.so
+	install -m 644 $(ulib-a) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 ulib/include/gpushare.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/uapi/linux/gpushare.h $(DESTDIR)$(PREFIX)/include/linux/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man3
+	install -m 644 Documentation/man/libgpushare.3 $(DESTDIR)$(PREFIX)/share/man/man3/
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' ulib/libgpushare.pc.in \
+		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/libgpushare.pc
+install-y += install-ulib

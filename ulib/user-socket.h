@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GS_USER_SOCKET_H
+#define GS_USER_SOCKET_H
+
+#include <stdbool.h>
+
+/*
+ * Where the user's own daemon listens. -ENAMETOOLONG: the path doesn't fit a
+ * socket's address; -EPERM: the directory is there and isn't this user's own.
+ */
+int gs_user_socket(char *path, unsigned int size, bool make_dir);
+
+#endif

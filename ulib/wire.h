@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's socket: what <linux/gpushare.h> says, as messages.
+ *
+ * The socket is of type SOCK_SEQPACKET, so a message is one send() and one
+ * recv(). Each is a struct gs_wire followed by the command's struct as it is
+ * given to ioctl(); the struct's own size member says how long it is, and must
+ * be the rest of the message. Each request is answered by one message with the
+ * same cmd and cookie, REPLY set and the result; the struct follows, at most as
+ * long as it was sent, also when the result is an error (some errors have
+ * outputs). A request with QUIET isn't answered at all, whatever comes of it:
+ * so ACQUIRE and YIELD are sent, as the grant page tells how they went.
+ *
+ * One connection carries at most one client, as a file of the module does; it
+ * belongs to the process that connected. What differs from an ioctl:
+ *
+ * - A member that names an open file (cgroup_fd, authority_fd) holds the file's
+ *   index among those sent along with the message (SCM_RIGHTS), or -1.
+ * - set_fd of ATTACH is 0 or -1, no file: the other client of the set is named by
+ *   its id, in @set of the header.
+ * - The answer to ATTACH brings two files: the grant page (it can only be mapped
+ *   for reading) and the client's page. Each has page_size bytes (VERSION).
+ * - ACQUIRE, and YIELD with AGAIN, without NONBLOCK are answered when granted.
+ *   The connection can be used meanwhile; cookies tell answers apart.
+ * - Waiting on the page: each change of its word is followed by one of @wake and,
+ *   when GRANTED or GONE has come or a grant was withdrawn, by a FUTEX_WAKE of it
+ *   (shared, as the page is). When one of a set was granted, both are done for
+ *   all of them, after that.
+ * - After EVENTS was answered the connection carries nothing but messages of the
+ *   daemon, with EVENT set and one or more struct gpushare_event each. The
+ *   reader may be slow: what didn't fit is counted by an event of type LOST.
+ *
+ * A message that isn't whole, is of unknown version, claims another length than
+ * it has, or sends files where none are named ends the connection. Anything
+ * that an ioctl would refuse is only refused.
+ */
+#ifndef GS_WIRE_H
+#define GS_WIRE_H
+
+#include <linux/gpushare.h>
+
+#define GS_WIRE_MAGIC		0x31534721u	/* "!GS1" */
+
+#define GS_WIRE_REPLY		0x1
+#define GS_WIRE_QUIET		0x2
+#define GS_WIRE_EVENT		0x4
+
+struct gs_wire {
+	__u32 magic;
+	__u32 flags;		/* GS_WIRE_* */
+	__u32 cmd;		/* GPUSHARE_*, the ioctl's number */
+	__s32 result;		/* of a reply: 0 or -errno */
+	__aligned_u64 cookie;	/* the sender's; repeated in the reply */
+	__aligned_u64 set;	/* ATTACH: a client of this process, or 0 */
+};
+
+/* No struct is longer; what a message may carry at most. */
+#define GS_WIRE_STRUCT_MAX	4096
+#define GS_WIRE_FILES_MAX	2		/* in one message, either way */
+#define GS_WIRE_EVENTS_MAX	32		/* in one message */
+
+#endif /* GS_WIRE_H */

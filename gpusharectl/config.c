@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "config.h"
+#include "term.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MOST	4096
+
+struct parser {
+	struct gs_config *config;
+	struct gs_section *section;
+	const char *file;
+	unsigned int line;
+	bool skip;		/* in a section that was refused */
+	FILE *err;
+};
+
+__attribute__((format(printf, 3, 4)))
+static void complain(struct parser *p, unsigned int column, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	p->config->errors++;
+	if (!p->err)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	gs_print_safe(p->err, p->file);
+	fprintf(p->err, ":%u:%u: ", p->line, column);
+	gs_print_safe(p->err, line);
+	fputc('\n', p->err);
+}
+
+bool gs_is_exact(const char *pattern)
+{
+	return !strpbrk(pattern, "*?[");
+}
+
+/* The section that ends here must say what it is about. */
+static void end_section(struct parser *p)
+{
+	struct gs_section *s = p->section;
+	unsigned int line = p->line;
+
+	if (!s)
+		return;
+	p->line = s->line;
+	if (!s->nr_match)
+		complain(p, 1, "this section has no Match=");
+	else if (!s->nr_settings && !(s->device && gs_is_exact(s->match[0])))
+		complain(p, 1, "this section sets nothing");
+	p->line = line;
+	p->section = NULL;
+}
+
+static int begin_section(struct parser *p, const char *name, unsigned int column)
+{
+	struct gs_config *c = p->config;
+	size_t room = c->room ? c->room * 2 : 8;
+	void *more;
+
+	end_section(p);
+	p->skip = true;
+	if (strcasecmp(name, "Device") && strcasecmp(name, "Share")) {
+		complain(p, column, "[%s]: no such section; it is [Device] or [Share]", name);
+		return 0;
+	}
+	if (c->nr == c->room) {
+		more = reallocarray(c->sections, room, sizeof(*c->sections));
+		if (!more)
+			return -ENOMEM;
+		c->sections = more;
+		c->room = room;
+	}
+	p->skip = false;
+	p->section = &c->sections[c->nr++];
+	*p->section = (struct gs_section){ .file = p->file, .line = p->line,
+					   .device = !strcasecmp(name, "Device") };
+	return 0;
+}
+
+static void take_match(struct parser *p, char *value, unsigned int column)
+{
+	struct gs_section *s = p->section;
+	char *word, *save = NULL;
+
+	for (word = strtok_r(value, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		if (s->nr_match == GS_PATTERNS) {
+			complain(p, column, "more than %d patterns; make two sections of it",
+				 GS_PATTERNS);
+			return;
+		}
+		if (strlen(word) >= GS_PATTERN) {
+			complain(p, column, "a pattern is longer than %d characters",
+				 GS_PATTERN - 1);
+			return;
+		}
+		strcpy(s->match[s->nr_match++], word);
+	}
+}
+
+static void take_word(struct parser *p, char *to, const char *value, unsigned int column)
+{
+	if (!*value || strlen(value) >= GS_PATTERN || strpbrk(value, " \t"))
+		complain(p, column, "%.80s: one name is wanted here", value);
+	else
+		strcpy(to, value);
+}
+
+/* Values are tried here, so that a check finds what an apply would. */
+static void take_setting(struct parser *p, const struct gs_prop *prop, const char *value,
+			 unsigned int column)
+{
+	struct gs_section *s = p->section;
+	struct gpushare_share share = { 0 };
+	struct gpushare_device device;
+	struct gs_setting *set;
+	unsigned int i;
+	char why[256];
+	int rc;
+
+	for (i = 0; i < s->nr_settings; i++)
+		if (s->settings[i].prop == prop) {
+			complain(p, column, "%s= is here for the second time, first in line %u",
+				 prop->key, s->settings[i].line);
+			return;
+		}
+	if (strlen(value) >= GS_VALUE) {
+		complain(p, column, "a value that is too long");
+		return;
+	}
+	gs_device_defaults(&device);
+	/* A percentage is of a device that isn't known yet; any size will do here. */
+	rc = s->device ? gs_device_parse(&device, prop, value, why, sizeof(why)) :
+		gs_share_parse(&share, prop, value, 1 << 30, why, sizeof(why));
+	if (rc) {
+		complain(p, column, "%s", why);
+		return;
+	}
+	set = &s->settings[s->nr_settings++];
+	set->prop = prop;
+	set->line = p->line;
+	set->column = column;
+	strcpy(set->value, value);
+}
+
+static void take_line(struct parser *p, char *key, char *value, unsigned int key_column,
+		      unsigned int value_column)
+{
+	struct gs_section *s = p->section;
+	const struct gs_prop *prop;
+
+	if (!s) {
+		if (!p->skip)
+			complain(p, key_column, "%s= outside of a section", key);
+		return;
+	}
+	if (!strcasecmp(key, "Match")) {
+		take_match(p, value, value_column);
+		return;
+	}
+	if (!s->device && !strcasecmp(key, "Device")) {
+		take_word(p, s->on, value, value_column);
+		return;
+	}
+	if (s->device && !strcasecmp(key, "Kind")) {
+		take_word(p, s->kind, value, value_column);
+		if (*s->kind && strcmp(s->kind, "gpu") && strcmp(s->kind, "mig") &&
+		    strcmp(s->kind, "cpu") && strcmp(s->kind, "other"))
+			complain(p, value_column, "Kind=%s: it is gpu, mig, cpu or other", s->kind);
+		return;
+	}
+	prop = gs_prop_find(s->device ? gs_device_props : gs_share_props, key);
+	if (prop && !strcasecmp(prop->key, key))
+		take_setting(p, prop, value, value_column);
+	else
+		complain(p, key_column, "%s=: no such key in [%s]", key,
+			 s->device ? "Device" : "Share");
+}
+
+static char *trimmed(char *s)
+{
+	char *end = s + strlen(s);
+
+	while (end > s && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	while (isspace((unsigned char)*s))
+		s++;
+	return s;
+}
+
+static int parse_line(struct parser *p, char *line)
+{
+	char *at = trimmed(line), *end, *value;
+
+	if (!*at || *at == '#' || *at == ';')
+		return 0;
+	if (*at == '[') {
+		end = strchr(at, ']');
+		if (!end || end[1]) {
+			complain(p, at - line + 1, "a section is [NAME] and nothing more");
+			return 0;
+		}
+		*end = 0;
+		return begin_section(p, at + 1, at - line + 1);
+	}
+	value = strchr(at, '=');
+	if (!value || value == at) {
+		complain(p, at - line + 1, "this is no KEY=VALUE");
+		return 0;
+	}
+	*value++ = 0;
+	end = trimmed(value);
+	take_line(p, trimmed(at), end, at - line + 1, end - line + 1);
+	return 0;
+}
+
+int gs_config_parse(struct gs_config *config, const char *file, const char *text, size_t size,
+		    FILE *err)
+{
+	struct parser p = { .config = config, .file = file, .err = err };
+	char line[LINE_MOST];
+	size_t length, at;
+	const char *end;
+	int rc;
+
+	for (at = 0; at < size; at += length + 1) {
+		end = memchr(text + at, '\n', size - at);
+		length = end ? (size_t)(end - text) - at : size - at;
+		p.line++;
+		if (length >= sizeof(line)) {
+			complain(&p, 1, "a line longer than %d bytes", LINE_MOST - 1);
+			continue;
+		}
+		memcpy(line, text + at, length);
+		line[length] = 0;
+		if (memchr(line, 0, length)) {
+			complain(&p, 1, "a NUL byte; this is no text");
+			continue;
+		}
+		rc = parse_line(&p, line);
+		if (rc)
+			return rc;
+	}
+	end_section(&p);
+	return 0;
+}
+
+void gs_config_free(struct gs_config *config)
+{
+	free(config->sections);
+	*config = (struct gs_config){ 0 };
+}

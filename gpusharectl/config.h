@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpushare.conf(5): sections of KEY=VALUE lines. A file is read as a whole, and
+ * every mistake in it is told with its place; nothing is looked up here, so a
+ * file can be checked on a machine where its devices and cgroups aren't.
+ */
+#ifndef GS_CTL_CONFIG_H
+#define GS_CTL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "props.h"
+
+#define GS_PATTERNS	16	/* in one Match= */
+#define GS_PATTERN	256
+#define GS_SETTINGS	24
+
+struct gs_setting {
+	const struct gs_prop *prop;
+	char value[GS_VALUE];
+	unsigned int line, column;
+};
+
+struct gs_section {
+	const char *file;		/* as given to gs_config_parse() */
+	unsigned int line;
+	bool device;			/* [Device], else [Share] */
+	char match[GS_PATTERNS][GS_PATTERN];
+	unsigned int nr_match;
+	char on[GS_PATTERN];		/* Device= of a [Share]; empty: all */
+	char kind[GS_PATTERN];		/* Kind= of a [Device]; empty: by its key */
+	struct gs_setting settings[GS_SETTINGS];
+	unsigned int nr_settings;
+};
+
+struct gs_config {
+	struct gs_section *sections;
+	size_t nr, room;
+	unsigned int errors;
+};
+
+/*
+ * Add what @text says to @config. Mistakes go to @err, as FILE:LINE:COLUMN:
+ * WORDS, one a line (NULL: aren't told), and are counted. 0 or -ENOMEM.
+ */
+int gs_config_parse(struct gs_config *config, const char *file, const char *text, size_t size,
+		    FILE *err);
+void gs_config_free(struct gs_config *config);
+
+/* Does a pattern name one thing, without '*', '?' or '['? */
+bool gs_is_exact(const char *pattern);
+
+#endif

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# What draws and stores traces; the simulator links it too. It needs -lm.
+$(call archive,gpusharectl/libtrace.a,$(addprefix gpusharectl/,json.c perfetto.c svg.c \
+	timeline.c trace.c))
+all-y += $(O)/gpusharectl/libtrace.a
+
+# Without these two libraries the tool lacks the module's events, and HTTP.
+have-nl := $(wildcard /usr/include/libnl3/netlink/netlink.h)
+have-mhd := $(wildcard /usr/include/microhttpd.h)
+ctl-libs := -lm $(if $(have-nl),-lnl-genl-3 -lnl-3) $(if $(have-mhd),-lmicrohttpd)
+# With its null checks gcc 12 takes formats that we pass on for possibly null.
+ctl-san-flags := -Wno-format-truncation -Wno-format-overflow
+cflags-gpusharectl := $(if $(have-nl),-DHAVE_LIBNL -I/usr/include/libnl3) \
+	$(if $(have-mhd),-DHAVE_MICROHTTPD) $(if $(SAN),$(ctl-san-flags))
+ctl-src := $(addprefix gpusharectl/,amount.c apply.c completion.c config.c cuda.c device.c doctor.c \
+	events.c file.c groups.c http.c main.c metrics.c monitor.c netlink.c plot.c props.c \
+	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c why.c)
+
+$(call program,bin/gpusharectl,$(ctl-src),$(O)/gpusharectl/libtrace.a $(O)/lib/libgpushare.a $(ctl-libs) -lpthread -ldl)
+all-y += $(O)/bin/gpusharectl
+
+.PHONY: install-gpusharectl
+install-gpusharectl: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/man/man5 share/man/man7 \
+		share/bash-completion/completions share/zsh/vendor-completions)
+	install -m 755 $(O)/bin/gpusharectl $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 Documentation/man/gpusharectl.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 Documentation/man/gpushare.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/
+	install -m 644 Documentation/man/gpushare.7 $(DESTDIR)$(PREFIX)/share/man/man7/
+	$(O)/bin/gpusharectl completion bash \
+		>$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gpusharectl
+	$(O)/bin/gpusharectl completion zsh \
+		>$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_gpusharectl
+install-y += install-gpusharectl

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* gpusharectl why: why a process waits; who holds, until when, which limit. */
+#include "amount.h"
+#include "ctl.h"
+#include "groups.h"
+#include "props.h"
+#include "term.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_US		200000	/* between the two looks that rates come from */
+
+struct why {
+	struct gs_ctl *ctl;
+	struct gs_view before, now;
+	struct gs_json j;
+};
+
+/* One reason, as a line or as a member of the array. */
+__attribute__((format(printf, 3, 4)))
+static void reason(struct why *w, const char *kind, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (w->ctl->json) {
+		gs_json_object(&w->j, NULL);
+		gs_json_string(&w->j, "kind", kind);
+		gs_json_string(&w->j, "text", text);
+		gs_json_end(&w->j);
+	} else {
+		fputs("  ", stdout);
+		gs_print_safe(stdout, text);
+		putchar('\n');
+	}
+}
+
+static const char *path_of(const struct why *w, uint64_t group)
+{
+	const struct gs_group_view *g = gs_view_group(&w->now, group);
+
+	return g ? g->all.path : "a group that you may not see";
+}
+
+static void tell_holders(struct why *w, const struct gpushare_stats *c)
+{
+	const struct gs_device_view *d = gs_view_device(&w->now, c->device);
+	const struct gpushare_stats *h;
+	char held[GS_AMOUNT], slice[GS_AMOUNT];
+	unsigned int holders = 0, others = 0;
+	size_t i;
+
+	for (i = 0; i < w->now.nr_clients; i++) {
+		h = &w->now.clients[i];
+		if (h->device != c->device || h->id == c->id)
+			continue;
+		others += !!(h->state & GPUSHARE_WAITING);
+		if (!(h->state & GPUSHARE_GRANTED))
+			continue;
+		holders++;
+		gs_time(held, h->now_ns > h->since_ns ? h->now_ns - h->since_ns : 0);
+		if (h->state & GPUSHARE_PREEMPT)
+			reason(w, "holder", "pid %d (%s, in %s) holds it for %s and was asked to yield",
+			       h->pid, h->comm, path_of(w, h->group), held);
+		else
+			reason(w, "holder", "pid %d (%s, in %s) holds it for %s, of a slice of %s",
+			       h->pid, h->comm, path_of(w, h->group), held,
+			       gs_time(slice, d ? d->info.slice_us * 1000ULL : 0));
+	}
+	if (!holders)
+		reason(w, "holder", d && d->info.holders ? "somebody whom you may not see holds it" :
+		       "nobody holds it at this moment");
+	if (others)
+		reason(w, "queue", "%u other client%s wait%s too", others, others == 1 ? "" : "s",
+		       others == 1 ? "s" : "");
+}
+
+/* What is set on the way to the root. */
+static void tell_limits(struct why *w, const struct gpushare_stats *c)
+{
+	size_t d = gs_view_device_index(&w->now, c->device), g;
+	const struct gs_group_on *on;
+	struct gs_rate rate;
+	char value[GS_VALUE], a[GS_AMOUNT], b[GS_AMOUNT];
+	unsigned int depth;
+	uint64_t group = c->group;
+
+	for (depth = 0; group && depth < 64 && d < w->now.nr_devices; depth++) {
+		for (g = 0; g < w->now.nr_groups && w->now.groups[g].all.group != group; g++)
+			;
+		if (g == w->now.nr_groups)
+			return;
+		on = &w->now.groups[g].on[d];
+		rate = gs_group_rate(&w->before, &w->now, g, d);
+		if (!depth)
+			reason(w, "share", "its group %s is entitled to %s by weight, and got %s of the "
+			       "last %dms", path_of(w, group),
+			       gs_permille(a, on->share.entitled_permille),
+			       gs_permille(b, rate.used), LOOK_US / 1000);
+		if (on->share.max_us != GPUSHARE_NO_LIMIT) {
+			gs_share_format(&on->share, gs_prop_find(gs_share_props, "max"), value);
+			reason(w, rate.throttled ? "throttled" : "limit", rate.throttled ?
+			       "%s has max=%s, and it is used up: it goes on in the next period (of "
+			       "%s)" : "%s has max=%s, in periods of %s", path_of(w, group), value,
+			       gs_time(a, on->share.period_us * 1000));
+		}
+		if (on->share.class == GPUSHARE_CLASS_IDLE)
+			reason(w, "class", "%s is of class idle: it runs when nobody else wants to",
+			       path_of(w, group));
+		if (on->stats.mem_denied)
+			reason(w, "memory", "%s was refused memory %llu times; mem.max=%s, it has %s",
+			       path_of(w, group), (unsigned long long)on->stats.mem_denied,
+			       gs_bytes(a, on->share.mem_max), gs_bytes(b, on->stats.mem_current));
+		group = w->now.groups[g].all.parent;
+	}
+}
+
+static void tell_client(struct why *w, const struct gpushare_stats *c)
+{
+	const struct gs_device_view *d = gs_view_device(&w->now, c->device);
+	uint64_t since = c->now_ns > c->since_ns ? c->now_ns - c->since_ns : 0;
+	char a[GS_AMOUNT];
+
+	if (w->ctl->json) {
+		gs_json_object(&w->j, NULL);
+		gs_json_unsigned(&w->j, "client", c->id);
+		gs_json_unsigned(&w->j, "device", c->device);
+		gs_json_string(&w->j, "key", d ? d->info.key : "");
+		gs_json_string(&w->j, "group", path_of(w, c->group));
+		gs_json_string(&w->j, "state", gs_state_name(c->state));
+		gs_json_unsigned(&w->j, "since_usec", since / 1000);
+		gs_json_array(&w->j, "reasons");
+	} else {
+		printf("pid %d (", c->pid);
+		gs_print_safe(stdout, c->comm);
+		fputs(") on ", stdout);
+		gs_print_safe(stdout, d ? d->info.key : "a device");
+		printf(": %s for %s\n", gs_state_name(c->state), gs_time(a, since));
+	}
+	if (c->state & GPUSHARE_WAITING)
+		tell_holders(w, c);
+	else if (c->state & GPUSHARE_GONE)
+		reason(w, "device", "its device was removed: no grant will come");
+	else if (!(c->state & GPUSHARE_GRANTED))
+		reason(w, "idle", "it doesn't wait: it has asked for nothing since then");
+	tell_limits(w, c);
+	if (c->unscheduled)
+		reason(w, "ungated", "%llu of its launches went past the gate",
+		       (unsigned long long)c->unscheduled);
+	if (w->ctl->json) {
+		gs_json_end(&w->j);
+		gs_json_end(&w->j);
+	}
+}
+
+static int explain(struct why *w, int pid)
+{
+	char name[64];
+	unsigned int found = 0;
+	size_t i;
+
+	for (i = 0; i < w->now.nr_clients; i++)
+		found += w->now.clients[i].pid == pid;
+	snprintf(name, sizeof(name), "/proc/%d", pid);
+	if (!found && access(name, F_OK))
+		return gs_error(GS_EXIT_NOT_FOUND, name + 6, "no such process");
+	if (!found)
+		return gs_error(GS_EXIT_NOT_FOUND, name + 6, "the arbiter knows no client of this "
+				"process: it doesn't use a shared device, or not through gpushare");
+	if (w->ctl->json) {
+		gs_answer_begin(&w->j, w->ctl, "why");
+		gs_json_signed(&w->j, "pid", pid);
+		gs_json_array(&w->j, "clients");
+	}
+	for (i = 0; i < w->now.nr_clients; i++)
+		if (w->now.clients[i].pid == pid)
+			tell_client(w, &w->now.clients[i]);
+	if (w->ctl->json) {
+		gs_json_end(&w->j);
+		gs_json_end(&w->j);
+	}
+	return 0;
+}
+
+static int run_why(struct gs_ctl *ctl, int argc, char **argv)
+{
+	struct why w = { .ctl = ctl };
+	uint64_t pid;
+	int rc;
+
+	(void)argc;
+	if (gs_parse_unsigned(argv[0], INT_MAX, &pid) || !pid)
+		return gs_usage(ctl, "%s: not a process id", argv[0]);
+	rc = gs_view_twice(ctl, LOOK_US, GS_VIEW_GROUPS | GS_VIEW_CLIENTS, &w.before, &w.now);
+	if (rc)
+		return rc;
+	rc = explain(&w, pid);
+	gs_view_free(&w.before);
+	gs_view_free(&w.now);
+	return rc;
+}
+
+const struct gs_command gs_why_command = {
+	.name = "why", .args = "PID", .run = run_why, .operands = "pid", .least = 1, .most = 1,
+	.summary = "Why a process waits: who holds, until when, which limit",
+};

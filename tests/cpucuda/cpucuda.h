@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the driver on the CPU offers beyond CUDA's interface, to tests that are
+ * linked with it or look these names up with dlsym(). From outside, the
+ * environment sets the same: CPUCUDA_SEED, CPUCUDA_SHUFFLE=1 (blocks start in
+ * random order), CPUCUDA_DEVICES, CPUCUDA_SMS, CPUCUDA_CC, CPUCUDA_MEMORY (bytes), CPUCUDA_LIMIT
+ * (steps without a finished block after which a kernel counts as hanging).
+ */
+#ifndef CPUCUDA_H
+#define CPUCUDA_H
+
+#include <stdint.h>
+
+#define CPUCUDA_API __attribute__((visibility("default")))
+
+/* The seed of all schedules from now on, and whether blocks start in random order. */
+CPUCUDA_API void cpucuda_schedule(uint64_t seed, int shuffle_blocks);
+/* Why the last kernel that failed did: kernel, line, thread, what. Good until the next call. */
+CPUCUDA_API const char *cpucuda_fault(void);
+/* Instructions, blocks and kernels run so far. */
+CPUCUDA_API void cpucuda_counts(uint64_t *steps, uint64_t *blocks, uint64_t *launches);
+/*
+ * Once the device has run @steps more instructions, it writes @value to @word
+ * (host memory): how tests stop kernels at repeatable moments. At most 64 wait.
+ */
+CPUCUDA_API int cpucuda_poke(uint64_t steps, uint32_t *word, uint32_t value);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What holds for every text, however broken: shared by the fuzzer and the seeded run. */
+#ifndef GSX_TEST_HOLD_H
+#define GSX_TEST_HOLD_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <gsxform.h>
+
+#include "../../../xform/ptx/ptx.h"
+
+#define HOLD_MEMORY	(8ul << 20)
+
+static bool holds_for_kernel(const struct gsx_kernel *k)
+{
+	uint32_t i, refused = 0;
+
+	for (i = 0; i < k->n_refusals; i++) {
+		if (!k->refusals[i].text || k->refusals[i].reason == GSX_OK)
+			return false;
+		refused |= k->refusals[i].modes;
+	}
+	for (i = 0; i < GSX_MODES; i++)
+		if (!k->variant[i] != !(k->modes & GSX_BIT(i)))
+			return false;
+	return k->name && (refused | k->modes) == GSX_ALL_MODES && !(refused & k->modes);
+}
+
+static bool holds_for_result(const char *text, size_t len, const struct gsx_result *r)
+{
+	struct ptx_module before, after = { 0 };
+	uint32_t i, entries = 0, variants = 0;
+	bool ok;
+
+	len -= len && !text[len - 1];
+	for (i = 0; i < r->n_kernels; i++) {
+		if (!holds_for_kernel(&r->kernels[i]))
+			return false;
+		variants += __builtin_popcount(r->kernels[i].modes);
+	}
+	ok = !ptx_parse(&before, text, len, "before", 8 * HOLD_MEMORY);
+	ok = ok && r->len >= len && !memcmp(text, r->text, before.tail) &&
+	     !memcmp(text + before.tail, r->text + r->len - (len - before.tail),
+		     len - before.tail);
+	if (ok && ptx_parse(&after, r->text, r->len, "after", 8 * HOLD_MEMORY)) {
+		fprintf(stderr, "the result's line %u: %s\n", after.err_line, after.err_text);
+		ok = after.err == -E2BIG;
+	} else if (ok) {
+		for (i = 0; i < after.n_functions; i++)
+			entries += after.functions[i].entry;
+		ok = entries == r->n_kernels + variants;
+	}
+	ptx_free(&before);
+	ptx_free(&after);
+	return ok;
+}
+
+static bool holds(const char *text, size_t len)
+{
+	struct gsx_options opt = { .modes = GSX_ALL_MODES, .max_memory = HOLD_MEMORY };
+	struct gsx_result r;
+	int err = gsx_ptx_transform(text, len, &opt, &r);
+	bool ok;
+
+	if (err)
+		ok = (err == -EINVAL || err == -EEXIST || err == -E2BIG) && r.error && !r.text;
+	else
+		ok = holds_for_result(text, len, &r);
+	gsx_result_free(&r);
+	return ok;
+}
+
+#endif

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: MIT
+/* The transformer: what it writes, what it refuses and why, what it reports. */
+#include <errno.h>
+
+#include <gsxform.h>
+
+#include "../../../xform/ptx/ptx.h"
+#include "harness.h"
+
+#define EQ(a, b)	EXPECT_EQ((uint64_t)(a), (uint64_t)(b))
+#define ALL		GSX_ALL_MODES
+#define WORKERS		GSX_BIT(GSX_WORKERS)
+
+#define HEAD	".version 8.3\n.target sm_90\n.address_size 64\n"
+#define REGS	".reg .b32 %r<20>; .reg .b64 %d<20>; .reg .pred %p<9>;\n"
+#define KERNEL	HEAD ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n" REGS
+/* some leave, the others go on; the branch is in line 8 */
+#define LEAVE	"ld.param.u32 %r9, [n];\nmov.u32 %r1, %tid.x;\nsetp.ge.s32 %p1, %r1, %r9;\n" \
+		"@%p1 bra END;\n"
+#define DONE	"END: ret;\n}\n"
+
+static struct gsx_result r;
+
+static int run(const char *text, const struct gsx_options *opt)
+{
+	return gsx_ptx_transform(text, strlen(text), opt, &r);
+}
+
+static const struct gsx_kernel *good(const char *text)
+{
+	struct gsx_options opt = { .file = "t.ptx", .modes = ALL };
+	int err = run(text, &opt);
+	struct ptx_module m;
+
+	if (err)
+		test_fail("%s", r.error);
+	ASSERT_EQ(0, err);
+	ASSERT_TRUE(r.n_kernels);
+	/* what we write, we can read */
+	err = ptx_parse(&m, r.text, r.len, "result", 64 << 20);
+	if (err)
+		test_fail("the result's line %u: %s", m.err_line, m.err_text);
+	ptx_free(&m);
+	ASSERT_EQ(0, err);
+	return &r.kernels[0];
+}
+
+/* The first kernel can't have these modes, because of that, which stands there. */
+static void refused(const char *text, enum gsx_reason reason, uint32_t modes, uint32_t line)
+{
+	const struct gsx_kernel *k = good(text);
+	char where[32];
+	uint32_t i;
+
+	EQ(ALL & ~modes, k->modes);
+	for (i = 0; i < k->n_refusals; i++)
+		if (k->refusals[i].reason == reason)
+			break;
+	if (i == k->n_refusals) {
+		test_fail("not refused for %s", gsx_reason_name(reason));
+		return;
+	}
+	EQ(modes, k->refusals[i].modes);
+	EQ(line, k->refusals[i].line);
+	snprintf(where, sizeof(where), "t.ptx:%u: ", line);
+	EXPECT_TRUE(!strncmp(k->refusals[i].text, where, strlen(where)));
+	for (i = 0; i < GSX_MODES; i++)
+		EXPECT_TRUE(!k->variant[i] == !(k->modes & GSX_BIT(i)));
+	gsx_result_free(&r);
+}
+
+static bool has(const char *text)
+{
+	return strstr(r.text, text);
+}
+
+static uint32_t count(const char *text)
+{
+	const char *s = r.text;
+	uint32_t n = 0;
+
+	while ((s = strstr(s, text))) {
+		s += strlen(text);
+		n++;
+	}
+	return n;
+}
+
+TEST(the_original_stays)
+{
+	static const char text[] = KERNEL "mov.u32 %r1, %ctaid.x; // note\nret;\n}\n";
+	static const char debug[] = ".section .debug_info\n{\n.b8 1\n}\n";
+	char both[sizeof(text) + sizeof(debug)], *first;
+	const struct gsx_kernel *k;
+
+	sprintf(both, "%s%s", text, debug);
+	k = good(both);
+	EXPECT_TRUE(!strncmp(r.text, text, strlen(text)));
+	EXPECT_STREQ(debug, r.text + r.len - strlen(debug));
+	EXPECT_STREQ("k", k->name);
+	EXPECT_STREQ("k__gsx_slice", k->variant[GSX_SLICE]);
+	EXPECT_STREQ("k__gsx_guard", k->variant[GSX_GUARD]);
+	EXPECT_STREQ("k__gsx_workers", k->variant[GSX_WORKERS]);
+	EXPECT_TRUE(has(".visible .entry k__gsx_workers("));
+	EQ(16, k->hidden_offset);
+	EQ(12, k->param_bytes);
+	EQ(4, k->line);
+	/* the same again: the driver's cache keys on the text */
+	first = strdup(r.text);
+	gsx_result_free(&r);
+	good(both);
+	EXPECT_STREQ(first, r.text);
+	free(first);
+	gsx_result_free(&r);
+}
+
+TEST(reading_the_grid)
+{
+	good(KERNEL "mov.u32 %r1, %ctaid.x;\n@!%p1 cvt.u64.u32 %d1, %nctaid.y;\n"
+	     "mov.u64 %d2, %gridid;\nmov.v4.u32 {%r2, %r3, _, %r4}, %ctaid;\n"
+	     "mov.b32 %r5, %ntid.x;\nret;\n}\n");
+	EXPECT_TRUE(has("mov.u32 %gsx_r0, %ctaid.x;\n\tld.param.u32 %gsx_r1, [gsx_launch+0];\n\t"
+			"add.u32 %gsx_r0, %gsx_r0, %gsx_r1;\n\tmov.b32 %r1, %gsx_r0;"));
+	EXPECT_TRUE(has("ld.param.u32 %gsx_r0, [gsx_launch+16];\n\t"
+			"@!%p1 cvt.u64.u32 %d1, %gsx_r0;"));
+	EXPECT_TRUE(has("ld.param.u64 %gsx_d0, [gsx_launch+24];\n\tmov.b64 %d2, %gsx_d0;"));
+	EXPECT_TRUE(has("mov.b32 %r4, 0;"));
+	EXPECT_TRUE(has("mov.b32 %r1, %gsx_x;"));
+	EXPECT_TRUE(has("mov.b32 %r3, %gsx_y;"));
+	/* the original's, and none left in the variants */
+	EQ(1, count("mov.u32 %r1, %ctaid.x;"));
+	EQ(4, count("mov.b32 %r5, %ntid.x;"));
+	gsx_result_free(&r);
+}
+
+TEST(division_by_multiplication)
+{
+	static const uint32_t d[] = { 1, 2, 3, 5, 7, 31, 32, 33, 641, 65535, 65536, 65537,
+				      0x3fffffff, 0x40000000, 0x7ffeffff, GSX_MAX_BLOCKS };
+	struct gsx_launch l;
+	uint32_t i, k, t, seed = 12345, grid[3] = { 1, 1, 1 };
+
+	for (i = 0; i < sizeof(d) / sizeof(d[0]); i++) {
+		grid[0] = d[i];
+		ASSERT_EQ(0, gsx_launch_init(&l, grid));
+		EQ(d[i], l.total);
+		for (k = 0; k < 20000; k++) {
+			seed = seed * 1664525 + 1013904223;
+			t = k < 100 ? k : k < 200 ? d[i] - 50 + (k - 100) : seed >> 1;
+			t &= 0x7fffffff;
+			if (t / d[i] != ((uint64_t)(2 * t) * l.mul[0] >> 32) >> l.shift[0])
+				test_fail("%u / %u", t, d[i]);
+		}
+	}
+	grid[0] = grid[1] = grid[2] = 1024;
+	EXPECT_EQ(0, gsx_launch_init(&l, grid));
+	grid[1] = 2 * 1024 * 1024;
+	EXPECT_EQ(-ERANGE, gsx_launch_init(&l, grid));
+	EQ(0, l.total);
+	EQ(1024, l.grid[0]);
+	grid[0] = 0;
+	EXPECT_EQ(-ERANGE, gsx_launch_init(&l, grid));
+	EQ(GSX_LAUNCH_BYTES, sizeof(struct gsx_launch));
+	EQ(GSX_SLICE_BYTES, offsetof(struct gsx_launch, queue));
+	EQ(128, offsetof(struct gsx_queue, sm));
+}
+
+TEST(refused_whole)
+{
+	refused(KERNEL "mov.u32 %r1, %envreg2;\nret;\n}\n", GSX_GRID_SYNC, ALL, 7);
+	refused(KERNEL "barrier.cluster.arrive;\nret;\n}\n", GSX_CLUSTER, ALL, 7);
+	refused(KERNEL "mov.u32 %r1, %cluster_ctarank;\nret;\n}\n", GSX_CLUSTER, ALL, 7);
+	refused(HEAD ".entry k() .reqnctapercluster 2 { ret; }\n", GSX_CLUSTER, ALL, 4);
+	refused(HEAD ".extern .func (.param .b32 r) cudaLaunchDeviceV2;\n.entry k {\n"
+		".param .b32 x;\ncall (x), cudaLaunchDeviceV2;\nret; }\n", GSX_DEVICE_LAUNCH, ALL, 7);
+	refused(HEAD ".extern .func other;\n.entry k {\ncall other;\nret; }\n",
+		GSX_EXTERN_CALL, ALL, 6);
+	refused(HEAD ".extern .func other;\n.func f {\ncall other;\nret; }\n"
+		".entry k { call f; ret; }\n", GSX_EXTERN_CALL, ALL, 6);
+	refused(KERNEL "some.thing %r1;\nret;\n}\n", GSX_UNKNOWN_FLOW, ALL, 7);
+	refused(KERNEL ".thing %r1;\nret;\n}\n", GSX_UNKNOWN_FLOW, ALL, 7);
+	refused(KERNEL "add.u32 %r1, %ctaid.x, 1;\nret;\n}\n", GSX_SPECIAL_USE, ALL, 7);
+	refused(HEAD ".entry k(.param .b8 x[32760]) { ret; }\n", GSX_PARAM_SPACE, ALL, 4);
+	refused(HEAD ".entry k(.param .b8 x[32700]) { ret; }\n", GSX_PARAM_SPACE, 6, 4);
+	refused(".version 6.0\n.target sm_70\n.address_size 64\n.entry k(.param .b8 x[4080]) { ret; }\n",
+		GSX_PARAM_SPACE, ALL, 4);
+	refused(HEAD ".extern .entry k;\n", GSX_BODYLESS, ALL, 4);
+	refused(HEAD ".func f { .reg .b32 %r<2>; mov.u32 %r1, %ctaid.x; ret; }\n"
+		".entry k {\n.reg .b64 %d<2>;\nmov.u64 %d1, f;\nP: .callprototype _;\n"
+		"call %d1, P;\nret; }\n", GSX_INDIRECT_CALL, ALL, 9);
+}
+
+TEST(refused_as_workers)
+{
+	refused(HEAD ".func f { exit; }\n.entry k { call f; ret; }\n", GSX_EXIT_IN_FUNCTION,
+		WORKERS, 4);
+	refused(KERNEL "mbarrier.init.shared.b64 [%r1], 3;\nret;\n}\n", GSX_ASYNC_STATE, WORKERS, 7);
+	refused(KERNEL "alloca.u64 %d1, 16;\nret;\n}\n", GSX_STACK, WORKERS, 7);
+	refused(".version 6.0\n.target sm_61\n.address_size 64\n.entry k { ret; }\n",
+		GSX_OLD_TARGET, WORKERS, 4);
+	refused(KERNEL LEAVE "bar.sync 3;\n" DONE, GSX_BARRIER_FORM, WORKERS, 11);
+	refused(KERNEL LEAVE "bar.sync %r4;\n" DONE, GSX_BARRIER_FORM, WORKERS, 11);
+	/* arrivals that nobody may have waited for, and parts of the block that go ahead */
+	refused(KERNEL "bar.arrive 1, 64;\nret;\n}\n", GSX_BARRIER_FORM, WORKERS, 7);
+	refused(KERNEL "barrier.cta.arrive %r4, 64;\nret;\n}\n", GSX_BARRIER_FORM, WORKERS, 7);
+	refused(KERNEL "bar.sync 0, 64;\nret;\n}\n", GSX_BARRIER_FORM, WORKERS, 7);
+	refused(KERNEL "bar.sync %r4, 64;\nret;\n}\n", GSX_BARRIER_FORM, WORKERS, 7);
+	refused(KERNEL "bar.red.or.pred %p1, 0, 64, %p2;\nret;\n}\n", GSX_BARRIER_FORM,
+		WORKERS, 7);
+	refused(HEAD ".func f {\nbar.arrive 2, 96;\nret; }\n.entry k { call f; ret; }\n",
+		GSX_BARRIER_FORM, WORKERS, 5);
+	/* a constant as what is reduced can't be carried through two rounds */
+	refused(KERNEL LEAVE "bar.red.popc.u32 %r5, 0, 1;\n" DONE, GSX_BARRIER_FORM, WORKERS, 11);
+	refused(KERNEL LEAVE "shfl.sync.down.b32 %r1, %r1, 1, 31, -1;\n" DONE,
+		GSX_WARP_AFTER_EXIT, WORKERS, 10);
+	refused(KERNEL "bar.sync 0;\nbrx.idx %r1, %r2;\nret;\n}\n", GSX_UNKNOWN_FLOW, WORKERS, 8);
+}
+
+TEST(modes_not_asked_for)
+{
+	struct gsx_options opt = { .modes = GSX_BIT(GSX_SLICE) };
+
+	ASSERT_EQ(0, run(KERNEL "ret; }\n", &opt));
+	EQ(GSX_BIT(GSX_SLICE), r.kernels[0].modes);
+	EQ(GSX_NOT_ASKED, r.kernels[0].refusals[0].reason);
+	EXPECT_FALSE(has("__gsx_guard"));
+	gsx_result_free(&r);
+	opt.modes = 0;
+	ASSERT_EQ(0, run(KERNEL "ret; }\n", &opt));
+	EXPECT_TRUE(!r.text);
+	EQ(1, r.n_kernels);
+	gsx_result_free(&r);
+}
+
+TEST(early_returns_park)
+{
+	const struct gsx_kernel *k;
+
+	k = good(KERNEL LEAVE "bar.sync 0;\n" DONE);
+	EQ(ALL, k->modes);
+	EXPECT_TRUE(k->flags & GSX_PARKS);
+	EXPECT_TRUE(k->flags & GSX_BARRIERS);
+	EQ(2, count("barrier.red.and.pred"));
+	EQ(0, count("barrier.red.popc"));
+	EQ(3 + 2, count("bar.sync"));	/* body of three, prologue of two */
+	gsx_result_free(&r);
+	/* a branch that all of the block take alike */
+	k = good(KERNEL "ld.param.u32 %r1, [n];\nmov.u32 %r2, %ctaid.x;\n"
+		 "setp.lt.u32 %p1, %r2, %r1;\n@%p1 bra END;\nbar.sync 0;\n" DONE);
+	EXPECT_FALSE(k->flags & GSX_PARKS);
+	EXPECT_TRUE(has("barrier.sync 0;\n"));
+	gsx_result_free(&r);
+	/* after the last barrier all may leave as they like */
+	k = good(KERNEL "bar.sync 0;\n" LEAVE "st.shared.u32 [%r1], 1;\n" DONE);
+	EXPECT_FALSE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	/* a loop that lanes leave at different times */
+	k = good(KERNEL "mov.u32 %r1, %tid.x;\nL: bar.sync 0;\nsub.u32 %r1, %r1, 1;\n"
+		 "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra L;\nret; }\n");
+	EXPECT_TRUE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	/* and one with a counter that is the same for all, behind an early return */
+	k = good(KERNEL LEAVE "mov.u32 %r2, 0;\nL: add.u32 %r2, %r2, 1;\nvote.sync.any.pred %p2, %p3, -1;\n"
+		 "setp.lt.u32 %p4, %r2, 5;\n@%p4 bra L;\n" DONE);
+	EQ(ALL & ~WORKERS, k->modes);
+	EQ(10, k->refusals[0].line);
+	gsx_result_free(&r);
+	/* a value that the branch decides on is different even if each side's isn't */
+	k = good(KERNEL "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 0;\nmov.u32 %r2, 5;\n@%p1 bra L;\n"
+		 "mov.u32 %r2, 6;\nL: setp.eq.u32 %p2, %r2, 5;\n@%p2 bra END;\nbar.sync 0;\n" DONE);
+	EXPECT_TRUE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	/* a reduction over a part of the block tells its parts different things */
+	k = good(KERNEL "bar.red.or.pred %p1, 1, 64, %p2;\n@%p1 bra END;\nbar.sync 0;\n" DONE);
+	EXPECT_TRUE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	k = good(KERNEL "bar.red.or.pred %p1, 1, %p2;\n@%p1 bra END;\nbar.sync 0;\n" DONE);
+	EXPECT_FALSE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	/* a value that some have from this round of a loop and some from an earlier one */
+	k = good(KERNEL "mov.u32 %r1, %tid.x;\nmov.u32 %r2, 0;\nL: setp.gt.u32 %p1, %r2, %r1;\n"
+		 "@%p1 bra SKIP;\nadd.u32 %r5, %r2, 1;\nSKIP: setp.eq.u32 %p2, %r5, 7;\n"
+		 "@%p2 bra END;\nbar.sync 0;\nadd.u32 %r2, %r2, 1;\nbra L;\n" DONE);
+	EXPECT_TRUE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	/* the same where all come by in each round */
+	k = good(KERNEL "mov.u32 %r2, 0;\nL: add.u32 %r5, %r2, 1;\nsetp.eq.u32 %p2, %r5, 7;\n"
+		 "@%p2 bra END;\nbar.sync 0;\nadd.u32 %r2, %r2, 1;\nbra L;\n" DONE);
+	EXPECT_FALSE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+	/* a named barrier with a count waits for nobody else */
+	k = good(KERNEL LEAVE "bar.sync 1, 64;\n" DONE);
+	EQ(ALL, k->modes);
+	EXPECT_FALSE(k->flags & GSX_PARKS);
+	gsx_result_free(&r);
+}
+
+TEST(whole_warps_may_leave)
+{
+	const struct gsx_kernel *k;
+
+	k = good(KERNEL "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 31;\n@%p1 bra END;\n"
+		 "shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE);
+	EQ(ALL, k->modes);
+	EQ(GSX_NEEDS_ROWS, k->needs);
+	gsx_result_free(&r);
+	refused(KERNEL "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 30;\n@%p1 bra END;\n"
+		"shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE, GSX_WARP_AFTER_EXIT, WORKERS, 9);
+	k = good(KERNEL "mov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 5;\nsetp.ne.s32 %p1, %r2, 0;\n@%p1 bra END;\n"
+		 "shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE);
+	EQ(GSX_NEEDS_ROWS, k->needs);
+	gsx_result_free(&r);
+	k = good(KERNEL "shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" LEAVE DONE);
+	EQ(0, k->needs);
+	EQ(ALL, k->modes);
+	gsx_result_free(&r);
+}
+
+TEST(reductions_take_two_rounds)
+{
+	good(KERNEL LEAVE "bar.red.popc.u32 %r5, 0, %p2;\nbar.red.or.pred %p3, 0, !%p2;\n"
+	     "bar.red.and.pred %p4, 0, %p2;\nbar.sync 0;\n" DONE);
+	EQ(5, count("barrier.red.and.pred"));
+	EXPECT_TRUE(has("barrier.red.popc.u32 %gsx_r0, 0, %p2;\n\tmov.b32 %r5, %gsx_r0;"));
+	EXPECT_TRUE(has("barrier.red.popc.u32 %gsx_r0, 0, !%p2;\n\tsetp.ne.u32 %p3, %gsx_r0, 0;"));
+	EXPECT_TRUE(has("barrier.red.popc.u32 %gsx_r0, 0, !%p2;\n\tsetp.eq.u32 %p4, %gsx_r0, 0;"));
+	EQ(5, count("barrier.red.popc"));
+	gsx_result_free(&r);
+}
+
+TEST(device_functions)
+{
+	good(HEAD ".func (.param .b32 ret) f(.param .b32 a);\n"
+	     ".func (.param .b32 ret) g(.param .b32 a) { ret; }\n"
+	     ".func (.param .b32 ret) f(.param .b32 a) {\n" REGS
+	     "mov.u32 %r1, %ctaid.y;\n{ .param .b32 x; call.uni (x), f, (x); call (x), g, (x); }\nret; }\n"
+	     ".entry k {\n" REGS ".param .b32 x; @%p1 call (x), f, (3); ret; }\n");
+	/* one copy for all modes, declared before, and the one that needs none kept */
+	EQ(2, count(") f__gsx(.param .b32 gsx_a1, "));
+	EQ(0, count("g__gsx"));
+	EXPECT_TRUE(has("@%p1 call (x), f__gsx, (gsx_c"));
+	EXPECT_TRUE(has("call.uni (x), f__gsx, (gsx_c"));
+	EQ(2, count("call (x), g, (x);"));
+	gsx_result_free(&r);
+	/* a barrier below an early return in the kernel parks in the function's copy */
+	good(HEAD ".func f { bar.sync 0; ret; }\n.entry k(.param .u64 a, .param .u32 n) {\n" REGS LEAVE
+	     "call f;\n" DONE);
+	EXPECT_TRUE(r.kernels[0].flags & GSX_PARKS);
+	EQ(2, count(".func f__gsx_parked("));
+	EQ(1, count("call f__gsx_parked;"));
+	EQ(3, count("call f;"));
+	gsx_result_free(&r);
+}
+
+static uint32_t cap(void *arg, const char *kernel, enum gsx_mode mode)
+{
+	(void)kernel;
+	return mode == GSX_GUARD ? 0 : *(uint32_t *)arg;
+}
+
+TEST(register_caps)
+{
+	uint32_t n = 40;
+	struct gsx_options opt = { .modes = ALL, .cap = cap, .arg = &n };
+
+	ASSERT_EQ(0, run(HEAD ".entry k() .maxntid 128 .maxnreg 64 .minnctapersm 2 { ret; }\n", &opt));
+	EQ(2, count(".maxnreg 40"));
+	EQ(2, count(".maxnreg 64"));
+	EQ(4, count(".maxntid 128"));
+	EQ(4, count(".minnctapersm 2"));
+	gsx_result_free(&r);
+	n = 80;
+	ASSERT_EQ(0, run(HEAD ".entry k() .maxnreg 64 { ret; }\n", &opt));
+	EQ(0, count(".maxnreg 80"));
+	EQ(4, count(".maxnreg 64"));
+	gsx_result_free(&r);
+	ASSERT_EQ(0, run(HEAD ".entry k { ret; }\n", &opt));
+	EQ(2, count(".maxnreg 80"));
+	gsx_result_free(&r);
+	EQ(32, gsx_register_cap(3));
+	EQ(32, gsx_register_cap(32));
+	EQ(40, gsx_register_cap(33));
+}
+
+TEST(parameters_that_are_written)
+{
+	const struct gsx_kernel *k;
+
+	k = good(HEAD ".entry k(.param .u64 in, .param .u64 out, .param .u64 both, .param .u64 no,\n"
+		 ".param .u32 n, .param .u64 kept, .param .align 8 .b8 s[16]) {\n" REGS
+		 "ld.param.u64 %d1, [in];\nld.param.u64 %d2, [out];\nld.param.u64 %d3, [both];\n"
+		 "ld.param.u32 %r1, [n];\nld.param.u64 %d4, [kept];\nld.param.u64 %d5, [s+8];\n"
+		 "cvta.to.global.u64 %d6, %d1;\ncvta.to.global.u64 %d7, %d2;\n"
+		 "mul.wide.s32 %d8, %r1, 4;\nadd.s64 %d9, %d6, %d8;\nadd.s64 %d10, %d7, %d8;\n"
+		 "ld.global.u32 %r2, [%d9];\nmul.wide.s32 %d11, %r2, 4;\nadd.s64 %d12, %d10, %d11;\n"
+		 "st.global.u32 [%d12+4], %r1;\natom.global.add.u32 %r3, [%d3], %r1;\n"
+		 "st.local.u64 [%d13], %d4;\nst.global.u32 [%d5], 0;\nret; }\n");
+	ASSERT_EQ(7u, k->n_params);
+	EQ(GSX_PARAM_POINTER | GSX_PARAM_READ, k->params[0].flags);
+	EQ(GSX_PARAM_POINTER | GSX_PARAM_WRITTEN, k->params[1].flags);
+	EQ(GSX_PARAM_POINTER | GSX_PARAM_READ | GSX_PARAM_WRITTEN, k->params[2].flags);
+	EQ(0, k->params[3].flags);
+	EQ(0, k->params[4].flags);
+	EQ(GSX_PARAM_POINTER | GSX_PARAM_READ | GSX_PARAM_WRITTEN, k->params[5].flags);
+	EQ(GSX_PARAM_POINTER | GSX_PARAM_WRITTEN, k->params[6].flags);
+	EQ(48, k->params[6].offset);
+	EXPECT_FALSE(k->flags & GSX_WRITES_ANY);
+	EXPECT_TRUE(k->flags & GSX_ATOMICS);
+	gsx_result_free(&r);
+	k = good(KERNEL "ld.param.u64 %d1, [a];\nld.global.u64 %d2, [%d1];\nst.global.u32 [%d2], 1;\nret; }\n");
+	EXPECT_TRUE(k->flags & GSX_WRITES_ANY);
+	EQ(GSX_PARAM_POINTER | GSX_PARAM_READ, k->params[0].flags);
+	gsx_result_free(&r);
+}
+
+TEST(other_things_reported)
+{
+	const struct gsx_kernel *k;
+
+	k = good(HEAD ".shared .align 4 .b8 sh[100]; .extern .shared .align 16 .b8 dyn[];\n"
+		 ".entry k .maxntid 64, 2 {\n.shared .b32 own[7];\n" REGS
+		 "mov.u32 %r1, sh; mov.u32 %r1, sh; mov.u32 %r2, dyn;\n"
+		 "L: ld.volatile.global.u32 %r3, [%d1];\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra L;\n"
+		 "st.shared.u32 [own], 1;\nret; }\n");
+	EQ(128, k->shared_bytes);
+	EQ(128, k->max_threads);
+	EXPECT_TRUE(k->flags & GSX_DYNAMIC_SHARED);
+	EXPECT_TRUE(k->flags & GSX_WAITS);
+	EQ(8, k->instructions);
+	EXPECT_STREQ("workers", gsx_mode_name(GSX_WORKERS));
+	EXPECT_STREQ("?", gsx_reason_name(GSX_REASONS));
+	gsx_result_free(&r);
+}
+
+#define POLL(body)	KERNEL "ld.param.u64 %d1, [a];\nL: " body "bra L;\nret;\n}\n"
+
+/* Loops that wait for what others write to memory, and loops that only look as if. */
+TEST(loops_that_wait)
+{
+	static const struct {
+		bool waits;
+		const char *text;
+	} cases[] = {
+		{ true, POLL("ld.volatile.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
+		{ true, POLL("ld.acquire.gpu.global.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
+		{ true, POLL("ld.global.cv.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
+		{ true, POLL("nanosleep.u32 100;\nld.global.u32 %r1, [%d1];\n"
+			     "setp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
+		{ true, POLL("membar.gl;\nld.global.cg.u32 %r1, [%d1];\nsetp.ne.u32 %p1, %r1, 9;\n"
+			     "@%p1 ") },
+		/* a counter that is read by adding nothing; left in the middle */
+		{ true, POLL("atom.global.add.u32 %r1, [%d1], 0;\nand.b32 %r2, %r1, 7;\n"
+			     "setp.eq.u32 %p1, %r2, 7;\n@%p1 ret;\n") },
+		{ true, POLL("atom.or.b32 %r1, [%d1], 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 exit;\n") },
+		{ true, POLL("atom.inc.u32 %r1, [%d1], 9;\nvote.sync.any.pred %p2, %p3, -1;\n"
+			     "setp.ne.u32 %p3, %r1, 0;\n@%p2 ") },
+		/* one thread looks for all, or the stack holds what was seen */
+		{ true, HEAD ".shared .b32 s;\n.entry k(.param .u64 a) {\n" REGS
+		  "L: @%p4 atom.add.u32 %r1, [%d1], 0;\n@%p4 st.shared.u32 [s], %r1;\nbar.sync 0;\n"
+		  "ld.shared.u32 %r2, [s];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra L;\nret; }\n" },
+		{ true, POLL("atom.max.u32 %r1, [%d1], 0;\nst.local.u32 [%d2], %r1;\n"
+			     "ld.local.u32 %r2, [%d2];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 ") },
+		/* a function looks, the kernel goes round */
+		{ true, HEAD ".func (.param .b32 r) f(.param .b64 a) {\n" REGS
+		  "ld.param.u64 %d1, [a];\nld.volatile.global.u32 %r1, [%d1];\n"
+		  "st.param.b32 [r], %r1;\nret; }\n.entry k {\n" REGS
+		  ".param .b32 x; .param .b64 y;\nL: call (x), f, (y);\nld.param.b32 %r1, [x];\n"
+		  "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nret; }\n" },
+		{ true, HEAD ".func (.param .b32 r) f(.param .b64 a) {\n" REGS
+		  "ld.param.u64 %d1, [a];\natom.add.u32 %r1, [%d1], 0;\nst.param.b32 [r], %r1;\n"
+		  "ret; }\n.entry k {\n" REGS ".param .b32 x; .param .b64 y;\n"
+		  "L: call (x), f, (y);\nld.param.b32 %r1, [x];\nsetp.eq.u32 %p1, %r1, 0;\n"
+		  "@%p1 bra L;\nret; }\n" },
+		/* a histogram, an appended list, the last block of a sum */
+		{ false, POLL("atom.global.add.u32 %r1, [%d1], 1;\nst.global.u32 [%d2], %r1;\n"
+			      "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 9;\n@%p1 ") },
+		{ false, POLL("red.global.add.u32 [%d1], 1;\nadd.u32 %r3, %r3, 1;\n"
+			      "setp.lt.u32 %p1, %r3, 9;\n@%p1 ") },
+		{ false, KERNEL "membar.gl;\natom.global.inc.u32 %r1, [%d1], 9;\n"
+		  "setp.ne.u32 %p1, %r1, 9;\n@%p1 bra END;\nL: ld.global.u32 %r2, [%d2];\n"
+		  "add.u32 %r3, %r3, %r2;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p2, %r4, 9;\n"
+		  "@%p2 bra L;\n" DONE },
+		{ false, POLL("ld.volatile.shared.u32 %r1, [%r2];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
+		{ false, POLL("ld.global.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		good(cases[i].text);
+		if (!!(r.kernels[0].flags & GSX_WAITS) != cases[i].waits)
+			test_fail("case %zu: %s", i, cases[i].text);
+		gsx_result_free(&r);
+	}
+}
+
+/* Whatever is the width, a part of a vector or left out, and whoever is asked. */
+TEST(odd_reads_of_the_grid)
+{
+	good(KERNEL ".reg .b16 %h<5>;\nmov.u16 %h1, %ctaid.y;\nmov.v4.u16 {%h1, _, %h3, %h4}, %nctaid;\n"
+	     "mov.u32 %r1, %gridid;\ncvt.rn.f32.u32 %r2, %ctaid.z;\n@!%p1 mov.u32 %r3, %nctaid.x;\n"
+	     "ret;\n}\n");
+	EXPECT_TRUE(has("cvt.u16.u32 %h1, %gsx_y;"));
+	EXPECT_TRUE(has("cvt.u16.u32 %h4, 0;"));
+	EXPECT_TRUE(has("cvt.u32.u64 %r1, %gsx_d0;"));
+	EXPECT_TRUE(has("cvt.rn.f32.u32 %r2, %gsx_z;"));
+	EXPECT_TRUE(has("@!%p1 mov.b32 %r3, %gsx_r0;"));
+	/* none is left in a variant */
+	EQ(1, count("%h1, %ctaid.y;"));
+	gsx_result_free(&r);
+	refused(KERNEL ".reg .v4 .u32 %v;\nmov.v4.u32 %v, %ctaid;\nret;\n}\n", GSX_SPECIAL_USE, ALL, 8);
+	refused(KERNEL ".reg .b16 %h<5>;\nmov.b32 {%h1, %h2}, %ctaid.x;\nret;\n}\n",
+		GSX_SPECIAL_USE, ALL, 8);
+	refused(KERNEL "mov.b64 {%r1, %r2}, %gridid;\nret;\n}\n", GSX_SPECIAL_USE, ALL, 7);
+	/* a name that stands for another function, whose body isn't seen here */
+	refused(HEAD ".func f { .reg .b32 %r<2>; mov.u32 %r1, %ctaid.x; ret; }\n.func g;\n"
+		".alias g, f;\n.entry k {\ncall g;\nret; }\n", GSX_EXTERN_CALL, ALL, 8);
+}
+
+TEST(bad_input_changes_nothing)
+{
+	struct gsx_options opt = { .file = "x", .modes = ALL };
+
+	EXPECT_EQ(-EINVAL, run("hello", &opt));
+	EXPECT_TRUE(!r.text && !r.n_kernels);
+	EXPECT_TRUE(!strncmp("x:1: ", r.error, 5));
+	gsx_result_free(&r);
+	EXPECT_EQ(-EEXIST, run(HEAD "\n.entry gsx_k { ret; }\n", &opt));
+	EQ(5, r.error_line);
+	gsx_result_free(&r);
+	opt.max_memory = 10000;
+	EXPECT_EQ(-E2BIG, run(KERNEL "ret; }\n", &opt));
+	gsx_result_free(&r);
+	opt.max_memory = 0;
+	EXPECT_EQ(0, gsx_ptx_transform(HEAD ".entry k { ret; }\n", sizeof(HEAD ".entry k { ret; }\n"),
+				       &opt, &r));	/* with its NUL */
+	gsx_result_free(&r);
+	EXPECT_EQ(0, run(HEAD, NULL));
+	EQ(0, r.n_kernels);
+	gsx_result_free(&r);
+}
+
+TEST_MAIN()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# The transformer for PTX, and the front end that others read PTX with.
+
+ptx-front := $(addprefix xform/ptx/,memory.c lex.c names.c opcode.c operand.c declare.c body.c parse.c)
+ptx-back := $(addprefix xform/ptx/,facts.c waits.c cfg.c spread.c exits.c pointers.c text.c report.c \
+	rewrite.c prologue.c transform.c)
+
+$(call archive,libptx.a,$(ptx-front))
+$(call archive,libgsxform.a,$(ptx-front) $(ptx-back) xform/common.c)
+$(call program,gsxform,$(addprefix xform/,gsxform.c gsxform_cl.c gsxform_spv.c),\
+	$(addprefix $(O)/,libgsspirv.a libgsopencl.a libgsxform.a xform/libgsfatbin.a))
+all-y += $(O)/libgsxform.a $(O)/gsxform
+
+$(call program,tests/xform/ptx/front,tests/xform/ptx/front.c,$(O)/libptx.a)
+tests-y += $(O)/tests/xform/ptx/front
+
+$(call program,tests/xform/ptx/transform,tests/xform/ptx/transform.c,$(O)/libgsxform.a)
+tests-y += $(O)/tests/xform/ptx/transform
+
+$(call program,tests/xform/ptx/broken,tests/xform/ptx/broken.c,$(O)/libgsxform.a)
+tests-y += $(O)/tests/xform/ptx/broken
+$(call fuzzer,ptx,tests/fuzz/ptx.c $(ptx-front) $(ptx-back) xform/common.c,,)
+
+$(call program,tests/bench/ptx,tests/bench/ptx.c,$(O)/libgsxform.a)
+$(O)/tests/bench/ptx: $(O)/gsxform
+bench-y += ptx:$(O)/tests/bench/ptx ptx:tests/bench/ptx-cost
+
+# Needs ptxas; says so and passes over where it isn't there.
+tests-y += tests/xform/ptx/assemble
+tests-y += tests/xform/ptx/gsxform.sh
+
+.PHONY: install-gsxform
+install-gsxform: $(O)/gsxform
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(O)/gsxform $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 Documentation/man/gsxform.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+install-y += install-gsxform

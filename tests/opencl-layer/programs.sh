@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Debian's OpenCL programs, which know nothing of the layer: the same results without
+# it, with it, and with all that can be cut in pieces of random sizes. One that isn't
+# installed is skipped by its name. Without names: those that are done in seconds.
+#	programs.sh [clinfo] [clpeak] [pyopencl] [clblast] [hashcat]
+# The last three take minutes, which PoCL's compiler needs. FULL=1: all of clpeak.
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/opencl-layer/lib.sh
+. tests/opencl-layer/lib.sh
+seed=${GS_SEED:-$((RANDOM * 32768 + RANDOM))}
+echo "# seed $seed"
+# PoCL says how much memory is free at the moment.
+export POCL_MEMORY_LIMIT=2 PYTHONDONTWRITEBYTECODE=1
+
+# Each has a way to run it, and one to make two runs' output comparable.
+
+# The layer takes command buffers away, and writes the list with single spaces.
+# Without cpufreq, PoCL's clock is that of the moment.
+run_clinfo() { clinfo --raw; }
+filter_clinfo() { grep -v -e COMMAND_BUFFER -e MAX_CLOCK_FREQUENCY | sed -E 's/cl_khr_command_buffer(:[^ ]*)?//; s/ +/ /g'; }
+
+# What it measures is left out.
+run_clpeak() {
+	[ -z "${FULL:-}" ] && set -- --kernel-latency
+	clpeak "$@"
+}
+filter_clpeak() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g'; }
+
+run_pyopencl() { /usr/bin/python3 tests/opencl-layer/arrays.py; }
+filter_pyopencl() { cat; }
+
+# Results are compared with a BLAS on the processor, routine by routine.
+run_clblast() {
+	local routine
+	for routine in xaxpy xdot xamax xgemv xger xtrsv xgemm xsyrk xomatcopy xim2col; do
+		echo "$routine"
+		"clblast_test_$routine" | sed 's/\x1b\[[0-9;]*m//g' | grep -E 'passed|failed|skipped'
+		[ "${PIPESTATUS[0]}" = 0 ] || return 1
+	done
+}
+filter_clblast() { cat; }
+
+# It checks itself on a known hash before it begins, then finds "zab".
+run_hashcat() {
+	hashcat -m 0 -a 3 --potfile-disable --quiet --force -D 1 \
+		46f6e8fb2d9082a6bff9070b7aee619c '?l?l?l'
+}
+filter_hashcat() { grep ':zab$'; }
+
+have() {
+	case $1 in
+	pyopencl) /usr/bin/python3 -c 'import pyopencl, numpy, mako' 2>/dev/null ;;
+	clblast) type clblast_test_xim2col >/dev/null 2>&1 ;;
+	*) type "$1" >/dev/null 2>&1 ;;
+	esac
+}
+
+programs="clinfo clpeak"
+[ $# = 0 ] || programs=$*
+
+# try HOW PROGRAM [VARIABLE=VALUE...]: what it prints is kept in $dir/PROGRAM.HOW
+try() {
+	local out=$dir/$2.$1
+	export XDG_CACHE_HOME=$dir/cache.$1 HOME=$dir/home.$1
+	mkdir -p "$HOME"
+	(
+		[ $# -lt 3 ] || export "${@:3}"
+		"run_$2"
+	) >"$out.all" 2>"$out.err" </dev/null &&
+		"filter_$2" <"$out.all" >"$out" && [ -s "$out" ]
+}
+
+# shellcheck disable=SC2086
+set -- $programs
+plan $(($# * 5))
+start_daemon
+for program; do
+	if ! have "$program"; then
+		for what in alone "with the layer" "the same" "cut at random" "the same"; do
+			n=$((n + 1))
+			echo "ok $n - $program: $what # SKIP $program isn't installed"
+		done
+		continue
+	fi
+	try off "$program"
+	verdict $? "$program: alone" "$dir/$program.off.err"
+	try on "$program" GPUSHARE_ARBITER="$socket" OPENCL_LAYERS="$layer"
+	verdict $? "$program: with the layer" "$dir/$program.on.err"
+	diff "$dir/$program.off" "$dir/$program.on" >"$dir/diff"
+	verdict $? "$program: the same" "$dir/diff"
+	try cut "$program" GPUSHARE_ARBITER=none OPENCL_LAYERS="$layer" GPUSHARE_VERBOSE=1 \
+		GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS="$seed"
+	verdict $? "$program: cut at random" "$dir/$program.cut.err"
+	diff "$dir/$program.off" "$dir/$program.cut" >"$dir/diff"
+	verdict $? "$program: the same" "$dir/diff"
+	sed -n 's/^gpushare: kernel /# /p' "$dir/$program.cut.err" | awk '{ print $3 }' | sort |
+		uniq -c | awk -v p="$program" '{ printf "# %s: %d ways are %s\n", p, $1, $2 }'
+done
+finish

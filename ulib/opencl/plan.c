@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/* How a launch that was deferred goes: whole, in slices, or by workers. */
+#include "shadow.h"
+
+bool gs_launch_is_long(const struct gs_device *device, const struct gs_launch *launch)
+{
+	switch (gs_options.mode) {
+	case GS_MODE_SLICE:
+	case GS_MODE_WORKERS:
+		return true;
+	case GS_MODE_AUTO:
+		return !gs_estimate_is_known(launch->estimate) ||
+			gs_estimate_ns(launch->estimate, launch->total) > gs_device_slice(device);
+	default:
+		return false;
+	}
+}
+
+static enum gs_way choose_way(struct gs_launch *launch, const char **why)
+{
+	enum gs_way way = gs_options.mode == GS_MODE_WORKERS ? GS_WORKERS : GS_SLICES;
+
+	*why = NULL;
+	if (gs_options.mode != GS_MODE_AUTO || !launch->estimate)
+		return way;
+	pthread_mutex_lock(&launch->kernel->lock);
+	way = gs_ways_choose(&launch->estimate->ways, why);
+	pthread_mutex_unlock(&launch->kernel->lock);
+	return way;
+}
+
+static void never_by_workers(struct gs_launch *launch)
+{
+	pthread_mutex_lock(&launch->kernel->lock);
+	if (launch->estimate)
+		launch->estimate->ways.never = true;
+	pthread_mutex_unlock(&launch->kernel->lock);
+}
+
+static enum gs_way way_of(const struct gs_device *device, struct gs_launch *launch,
+			  struct gs_queue *queue, const char **why)
+{
+	enum gs_way way;
+	const char *chosen;
+
+	*why = gs_short;
+	/* Without a queue it is a short one, and the grant is held: nothing may wait for it. */
+	if (!queue || !gs_launch_is_long(device, launch) || !gs_cut_find(launch, queue->id, why))
+		return GS_WHOLE;
+	way = choose_way(launch, &chosen);
+	if (way == GS_WORKERS && !gs_workers_find(launch, queue, why)) {
+		never_by_workers(launch);
+		way = GS_SLICES;
+		chosen = NULL;
+	}
+	*why = way == GS_SLICES ? gs_cut_make(launch, GSX_SLICE) : NULL;
+	if (*why)
+		return GS_WHOLE;
+	*why = chosen;
+	return way;
+}
+
+void gs_launch_plan(const struct gs_device *device, struct gs_launch *launch,
+		    struct gs_queue *queue)
+{
+	static const char *const names[GS_WAYS] = { "whole", "slices", "workers" };
+	const char *why;
+
+	launch->way = way_of(device, launch, queue, &why);
+	launch->planned = true;
+	pthread_mutex_lock(&launch->kernel->lock);
+	gs_kernel_gone(launch->kernel, names[launch->way], why);
+	pthread_mutex_unlock(&launch->kernel->lock);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Queues: what is in them, as far as a launch must know it.
+ *
+ * A launch goes straight into the queue only if it will run when its turn comes:
+ * if it hung on a user event, the device would be held for nothing. So a command
+ * that waits for anything but what is surely on its way puts its queue in doubt,
+ * until it is over.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../glibc.h"
+#include "layer.h"
+
+GS_OLD(pthread_mutex_trylock);
+
+bool gs_foreign_commands;
+
+static void queue_end(struct gs_object *object)
+{
+	struct gs_queue *queue = (struct gs_queue *)object;
+
+	gs_batch_forget(queue);
+	if (queue->private)
+		gs_cl.clReleaseCommandQueue(queue->private);
+	if (queue->doubt)
+		gs_cl.clReleaseEvent(queue->doubt);
+	gs_workers_free(queue->workers);
+	if (queue->keeps_device)
+		gs_cl.clReleaseDevice(queue->id);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}
+
+static bool is_pocl(cl_device_id id)
+{
+	char name[32] = "";	/* longer ones fail, and are others' */
+	cl_platform_id platform;
+
+	if (gs_cl.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) !=
+	    CL_SUCCESS)
+		return false;
+	gs_cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL);
+	return !strcmp(name, "Portable Computing Language");
+}
+
+/*
+ * PoCL's basic driver runs commands inside the program's own calls. What waits for
+ * a user event it runs inside clSetUserEventStatus(), where it locks up, and its
+ * clFinish() doesn't wait for such commands. So nothing is deferred there: each
+ * launch waits for the grant and is run to its end, as it would be soon anyway.
+ */
+static bool runs_inside(const struct gs_queue *queue)
+{
+	char name[64] = "";
+
+	gs_cl.clGetDeviceInfo(queue->id, CL_DEVICE_NAME, sizeof(name), name, NULL);
+	return queue->pocl && !strncmp(name, "basic", 5);
+}
+
+static void queue_add(cl_command_queue handle)
+{
+	cl_command_queue_properties properties = 0;
+	struct gs_queue *queue;
+
+	if (!handle)
+		return;
+	gs_cl.clGetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+				    NULL);
+	if (properties & CL_QUEUE_ON_DEVICE)
+		return;
+	queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return;
+	gs_recursive_mutex(&queue->lock);
+	queue->in_order = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	queue->profiling = properties & CL_QUEUE_PROFILING_ENABLE;
+	if (gs_cl.clGetCommandQueueInfo(handle, CL_QUEUE_CONTEXT, sizeof(queue->context),
+					&queue->context, NULL) != CL_SUCCESS ||
+	    gs_cl.clGetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof(queue->id), &queue->id,
+					NULL) != CL_SUCCESS) {
+		queue_end(&queue->object);
+		return;
+	}
+	/* A sub-device's end would be the driver's, with queues of ours still on it. */
+	queue->keeps_device = gs_cl.clRetainDevice &&
+		gs_cl.clRetainDevice(queue->id) == CL_SUCCESS;
+	queue->device = gs_device_of(queue->id);
+	queue->pocl = is_pocl(queue->id);
+	queue->at_once = runs_inside(queue);
+	gs_object_add(&queue->object, GS_QUEUE, handle, queue_end);
+}
+
+struct gs_queue *gs_queue_find(cl_command_queue handle)
+{
+	struct gs_queue *queue = gs_object_find(GS_QUEUE, handle);
+
+	return queue && queue->device ? queue : NULL;
+}
+
+cl_command_queue gs_queue_private(struct gs_queue *queue)
+{
+	cl_command_queue_properties properties = queue->profiling ? CL_QUEUE_PROFILING_ENABLE : 0;
+	cl_int err;
+
+	if (!queue->private)
+		queue->private = gs_cl.clCreateCommandQueue(queue->context, queue->id, properties,
+							    &err);
+	return queue->private;
+}
+
+void gs_queue_close(struct gs_queue *queue)
+{
+	queue->behind_job = false;
+	if (!__atomic_load_n(&queue->open, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&queue->device->lock);
+	queue->open = NULL;
+	pthread_mutex_unlock(&queue->device->lock);
+}
+
+void gs_queue_drained(struct gs_queue *queue, uint64_t commands)
+{
+	pthread_mutex_lock(&queue->lock);
+	if (commands > queue->drained)
+		queue->drained = commands;
+	if (gs_batch_open(queue) && queue->batch->command <= commands)
+		gs_batch_over(queue);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static cl_int status_of(cl_event event)
+{
+	cl_int status;
+
+	/* One that is none: the driver shall say so, when it gets it. */
+	if (gs_cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+				 NULL) != CL_SUCCESS)
+		return CL_COMPLETE;
+	return status;
+}
+
+static cl_command_queue queue_of(cl_event event)
+{
+	cl_command_queue handle = NULL;
+
+	gs_cl.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(handle), &handle, NULL);
+	return handle;
+}
+
+bool gs_queue_in_doubt(struct gs_queue *queue)
+{
+	if (!queue->doubt)
+		return false;
+	if (status_of(queue->doubt) > CL_COMPLETE)
+		return true;
+	gs_cl.clReleaseEvent(queue->doubt);
+	queue->doubt = NULL;
+	return false;
+}
+
+/*
+ * Other queues' locks have no order, so a queue that is in use counts as open.
+ * Another thread may release it meanwhile: its events outlive it.
+ */
+static bool may_hang(cl_command_queue handle)
+{
+	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, handle);
+	bool open = true;
+
+	if (!queue)
+		return true;
+	if (queue->device && !pthread_mutex_trylock(&queue->lock)) {
+		open = __atomic_load_n(&queue->jobs, __ATOMIC_RELAXED) || gs_queue_in_doubt(queue);
+		pthread_mutex_unlock(&queue->lock);
+	}
+	gs_object_put(&queue->object);
+	return open;
+}
+
+bool gs_waits_open(struct gs_queue *queue, cl_uint n, const cl_event *events)
+{
+	cl_command_queue handle;
+	cl_uint i;
+
+	for (i = 0; i < n && events; i++) {
+		if (status_of(events[i]) <= CL_COMPLETE)
+			continue;
+		handle = queue_of(events[i]);
+		if (queue->in_order && handle == queue->object.handle)
+			continue;
+		if (!handle || may_hang(handle))
+			return true;
+	}
+	return false;
+}
+
+bool gs_waits_implied(const struct gs_queue *queue, cl_uint n, const cl_event *events)
+{
+	const cl_command_queue handle = queue->in_order ? queue->object.handle : NULL;
+	cl_int status;
+	cl_uint i;
+
+	for (i = 0; i < n && events; i++) {
+		status = status_of(events[i]);
+		/* A failed one fails what waits for it. */
+		if (status < 0 ||
+		    (status > CL_COMPLETE && (!handle || queue_of(events[i]) != handle)))
+			return false;
+	}
+	return true;
+}
+
+static CL_API_ENTRY cl_command_queue CL_API_CALL
+create(cl_context context, cl_device_id id, cl_command_queue_properties properties, cl_int *err)
+{
+	cl_command_queue handle = gs_cl.clCreateCommandQueue(context, id, properties, err);
+
+	queue_add(handle);
+	return handle;
+}
+
+static CL_API_ENTRY cl_command_queue CL_API_CALL
+create_with_properties(cl_context context, cl_device_id id, const cl_queue_properties *properties,
+		       cl_int *err)
+{
+	cl_command_queue handle = gs_cl.clCreateCommandQueueWithProperties(context, id, properties,
+									   err);
+
+	queue_add(handle);
+	return handle;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL retain(cl_command_queue handle)
+{
+	cl_int rc = gs_cl.clRetainCommandQueue(handle);
+
+	if (rc == CL_SUCCESS)
+		gs_object_retained(GS_QUEUE, handle);
+	return rc;
+}
+
+/* The driver flushes it with the last reference; a batch must not keep it from that. */
+static CL_API_ENTRY cl_int CL_API_CALL release(cl_command_queue handle)
+{
+	struct gs_queue *queue = gs_queue_find(handle);
+
+	if (queue) {
+		pthread_mutex_lock(&queue->lock);
+		gs_batch_close(queue);
+		pthread_mutex_unlock(&queue->lock);
+	}
+	gs_object_released(GS_QUEUE, handle);
+	return gs_cl.clReleaseCommandQueue(handle);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL finish(cl_command_queue handle)
+{
+	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, handle);
+	uint64_t commands = queue ? __atomic_load_n(&queue->commands, __ATOMIC_RELAXED) : 0;
+	cl_int rc = gs_cl.clFinish(handle);
+
+	if (queue) {
+		if (rc == CL_SUCCESS && queue->device)
+			gs_queue_drained(queue, commands);
+		gs_object_put(&queue->object);
+	}
+	return rc;
+}
+
+/* If it is the batch's last command, all of it is over. The queue may be released meanwhile. */
+static void waited_for(cl_event event)
+{
+	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, queue_of(event));
+
+	if (!queue)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	if (queue->in_order && gs_batch_open(queue) && queue->batch->last == event)
+		gs_queue_drained(queue, queue->batch->command);
+	pthread_mutex_unlock(&queue->lock);
+	gs_object_put(&queue->object);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
+{
+	cl_int rc = gs_cl.clWaitForEvents(n, events);
+
+	/* Of many, the last: the launcher's look at the batches finds the others. */
+	if (rc == CL_SUCCESS)
+		waited_for(events[n - 1]);
+	return rc;
+}
+
+void gs_hook_queue(cl_icd_dispatch *table)
+{
+	GS_HOOK(table, clCreateCommandQueue, create);
+	GS_HOOK(table, clCreateCommandQueueWithProperties, create_with_properties);
+	GS_HOOK(table, clRetainCommandQueue, retain);
+	GS_HOOK(table, clReleaseCommandQueue, release);
+	GS_HOOK(table, clFinish, finish);
+	GS_HOOK(table, clWaitForEvents, wait_for_events);
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Shadow programs and kernels. The program's own objects stay as they are: their
+ * kernels have no more arguments, their binaries and logs are the driver's.
+ *
+ * A kernel whose result doesn't depend on how many groups there are needs no
+ * shadow: the driver's own global offset makes a piece of it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../slicer/cache.h"
+#include "shadow.h"
+
+static const char one_group[] = "one group";
+static const char no_source[] = "its source isn't known";
+static const char other_device[] = "it was made for another device";
+
+void gs_shadow_put(struct gs_shadow *shadow)
+{
+	unsigned int i;
+
+	if (!shadow || __atomic_sub_fetch(&shadow->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (i = 0; i < GSX_MODES; i++)
+		if (shadow->program[i])
+			gs_cl.clReleaseProgram(shadow->program[i]);
+	gsx_cl_result_free(&shadow->result);
+	free(shadow->guard);
+	free(shadow->options);
+	free(shadow);
+}
+
+void gs_cut_free(struct gs_cut *cut)
+{
+	unsigned int i;
+
+	if (!cut)
+		return;
+	for (i = 0; i < GSX_MODES; i++) {
+		if (cut->kernel[i])
+			gs_cl.clReleaseKernel(cut->kernel[i]);
+		free(cut->set[i]);
+	}
+	gs_shadow_put(cut->shadow);
+	free(cut);
+}
+
+/* From the program's text to that of its shadows, and the report. */
+static void transform(struct gs_shadow *shadow, struct gs_program *program)
+{
+	struct gsx_cl_options options = { .modes = GSX_BIT(GSX_SLICE) | GSX_BIT(GSX_WORKERS) };
+	struct gsx_cl_source source = { 0 };
+	int err = gs_source_read(program, shadow->id, &source);
+
+	if (err) {
+		snprintf(shadow->why, sizeof(shadow->why), "preprocessing: %s",
+			 source.error ? source.error : err == -EIO ? "the device gave no answer" :
+			 "no memory");
+	} else {
+		err = program->more ?
+			gs_source_link(program, shadow->id, &source, &options, &shadow->result) :
+			gsx_cl_transform(source.text, source.len, &options, &shadow->result);
+		if (err)
+			snprintf(shadow->why, sizeof(shadow->why), "transforming: %s",
+				 shadow->result.error ? shadow->result.error : "no memory");
+		/* what is linked has all of its guards within */
+		shadow->guard = strdup(program->more || !source.guard ? "" : source.guard);
+		shadow->options = source.options ? strdup(source.options) : NULL;
+		if (!shadow->guard || !shadow->options)
+			strcpy(shadow->why, "no memory");
+	}
+	gsx_cl_source_free(&source);
+}
+
+/* The program's, made if there is none; NULL and a reason. */
+static struct gs_shadow *shadow_of(struct gs_program *program, cl_device_id id, const char **why)
+{
+	struct gs_shadow *shadow;
+
+	pthread_mutex_lock(&program->lock);
+	shadow = program->shadow;
+	if (!shadow && program->built) {
+		shadow = calloc(1, sizeof(*shadow));
+		if (shadow) {
+			shadow->refs = 1;
+			shadow->id = id;
+			transform(shadow, program);
+			program->shadow = shadow;
+		}
+	}
+	*why = program->why ? program->why : no_source;
+	if (shadow)
+		__atomic_add_fetch(&shadow->refs, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&program->lock);
+	return shadow;
+}
+
+static cl_program build_source(struct gs_shadow *shadow, cl_context context, enum gsx_mode mode)
+{
+	const char *parts[] = { shadow->guard, shadow->result.text[mode] };
+	cl_program program;
+
+	program = gs_cl.clCreateProgramWithSource(context, 2, parts, NULL, &(cl_int){ 0 });
+	if (program && gs_cl.clBuildProgram(program, 1, &shadow->id, shadow->options, NULL, NULL) !=
+	    CL_SUCCESS) {
+		gs_cl.clReleaseProgram(program);
+		program = NULL;
+	}
+	return program;
+}
+
+static cl_program build_binary(struct gs_shadow *shadow, cl_context context,
+			       const uint8_t key[GS_SHA256_BYTES])
+{
+	cl_program program = NULL;
+	void *binary = NULL;
+	size_t length;
+
+	if (gs_cache_get(key, &binary, &length))
+		return NULL;
+	program = gs_cl.clCreateProgramWithBinary(context, 1, &shadow->id, &length,
+						  (const unsigned char **)&binary, NULL,
+						  &(cl_int){ 0 });
+	free(binary);
+	if (program && gs_cl.clBuildProgram(program, 1, &shadow->id, shadow->options, NULL, NULL) !=
+	    CL_SUCCESS) {
+		gs_cl.clReleaseProgram(program);
+		program = NULL;
+	}
+	return program;
+}
+
+static void keep_binary(cl_program program, const uint8_t key[GS_SHA256_BYTES])
+{
+	unsigned char *binary;
+	size_t length = 0;
+
+	/* It was built for one device, but belongs to all of its context's. */
+	if (gs_cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(length), &length,
+				   NULL) != CL_SUCCESS || !length)
+		return;
+	binary = malloc(length);
+	if (binary && gs_cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary,
+					     NULL) == CL_SUCCESS)
+		gs_cache_put(key, binary, length);
+	free(binary);
+}
+
+static cl_program shadow_program(struct gs_shadow *shadow, cl_context context, enum gsx_mode mode)
+{
+	uint8_t key[GS_SHA256_BYTES];
+	struct gs_sha256 sha;
+
+	if (shadow->tried[mode])
+		return shadow->program[mode];
+	shadow->tried[mode] = true;
+	gs_sha256_init(&sha);
+	gs_sha256_add_part(&sha, "shadow", 6);
+	gs_device_identity(&sha, shadow->id);
+	gs_sha256_add_part(&sha, shadow->options, strlen(shadow->options));
+	gs_sha256_add_part(&sha, shadow->guard, strlen(shadow->guard));
+	gs_sha256_add_part(&sha, shadow->result.text[mode], shadow->result.len[mode]);
+	gs_sha256_end(&sha, key);
+	shadow->program[mode] = build_binary(shadow, context, key);
+	if (!shadow->program[mode]) {
+		shadow->program[mode] = build_source(shadow, context, mode);
+		if (shadow->program[mode])
+			keep_binary(shadow->program[mode], key);
+	}
+	return shadow->program[mode];
+}
+
+
+static const struct gsx_cl_kernel *find_kernel(const struct gsx_cl_result *result,
+					       const struct gs_kernel *kernel)
+{
+	uint32_t i;
+
+	for (i = 0; i < result->n_kernels; i++)
+		if (!strcmp(result->kernels[i].name, kernel->name))
+			return result->kernels[i].n_params == kernel->n_args ?
+				&result->kernels[i] : NULL;
+	return NULL;
+}
+
+static const char *refusal_of(const struct gsx_cl_kernel *info, enum gsx_mode mode)
+{
+	uint32_t i;
+
+	for (i = 0; i < info->n_refusals; i++)
+		if (info->refusals[i].modes & GSX_BIT(mode))
+			return info->refusals[i].text;
+	return "it can't be cut";
+}
+
+static bool is_native(const struct gs_cut *cut)
+{
+	return cut->info->flags & GSX_CL_NATIVE;
+}
+
+/* The shadow kernel, with what it needs checked against the launch. */
+static const char *make_kernel(struct gs_launch *launch, struct gs_cut *cut, enum gsx_mode mode)
+{
+	size_t most = 0, local = launch->local[0] * launch->local[1] * launch->local[2];
+	struct gs_kernel *kernel = launch->kernel;
+	cl_program program;
+
+	if (cut->failed[mode])
+		return "its rewritten form couldn't be launched";
+	if (!cut->kernel[mode]) {
+		pthread_mutex_lock(&kernel->program->lock);
+		program = shadow_program(cut->shadow, kernel->program->context, mode);
+		pthread_mutex_unlock(&kernel->program->lock);
+		if (!program)
+			return "its rewritten form isn't built by the driver";
+		cut->set[mode] = calloc(kernel->n_args + 1, sizeof(*cut->set[mode]));
+		if (cut->set[mode])
+			cut->kernel[mode] = gs_cl.clCreateKernel(program, kernel->name,
+								 &(cl_int){ 0 });
+		if (!cut->kernel[mode])
+			return "its rewritten form has no such kernel";
+	}
+	if (gs_cl.clGetKernelWorkGroupInfo(cut->kernel[mode], cut->shadow->id,
+					   CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, NULL) !=
+	    CL_SUCCESS || most < local)
+		return "its rewritten form can't have groups of that size";
+	return NULL;
+}
+
+static struct gs_cut *cut_new(struct gs_kernel *kernel, cl_device_id id)
+{
+	struct gs_cut *cut = calloc(1, sizeof(*cut));
+
+	if (!cut)
+		return NULL;
+	if (kernel->program)
+		cut->shadow = shadow_of(kernel->program, id, &cut->why);
+	else
+		cut->why = "its program isn't known";
+	if (cut->shadow && *cut->shadow->why) {
+		cut->why = cut->shadow->why;
+	} else if (cut->shadow && cut->shadow->id != id) {
+		cut->why = other_device;
+	} else if (cut->shadow) {
+		cut->info = find_kernel(&cut->shadow->result, kernel);
+		cut->why = !cut->info ? "it isn't in the program's text" :
+			cut->info->modes & GSX_BIT(GSX_SLICE) ? NULL :
+			refusal_of(cut->info, GSX_SLICE);
+	}
+	return cut;
+}
+
+/*
+ * Made without the kernel's lock, since the device may have to be waited for: the
+ * program may be in the middle of a launch of the kernel, which then holds the grant
+ * until it has that lock. Of two devices' launchers, one is first.
+ */
+static struct gs_cut *cut_of(struct gs_launch *launch, cl_device_id id)
+{
+	struct gs_kernel *kernel = launch->kernel;
+	struct gs_cut *cut = __atomic_load_n(&kernel->cut, __ATOMIC_ACQUIRE), *made;
+
+	if (cut)
+		return cut;
+	made = cut_new(kernel, id);
+	if (!made || __atomic_compare_exchange_n(&kernel->cut, &cut, made, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE))
+		return made;
+	gs_cut_free(made);
+	return cut;
+}
+
+/*
+ * Which local size the driver would choose can't be asked for everywhere, and
+ * all pieces must have the same: a divisor of the size, up to 64 items in all.
+ */
+static void choose_local(struct gs_launch *launch, const struct gsx_cl_kernel *info)
+{
+	size_t room = 64, n, best;
+	cl_uint i;
+
+	for (i = 0; i < launch->dims; i++) {
+		for (n = best = 1; n <= room && n <= launch->global[i]; n++)
+			if (!(launch->global[i] % n))
+				best = n;
+		if (info->reqd[0])
+			best = info->reqd[i];
+		launch->local[i] = best;
+		launch->groups[i] = launch->global[i] / best;
+		room /= best < room ? best : room;
+	}
+	launch->total = launch->groups[0] * launch->groups[1] * launch->groups[2];
+	launch->has_local = true;
+}
+
+const char *gs_cut_refusal(const struct gs_kernel *kernel, uint64_t groups)
+{
+	const struct gs_cut *cut = __atomic_load_n(&kernel->cut, __ATOMIC_ACQUIRE);
+
+	if (groups < 2)
+		return one_group;
+	if (cut)
+		return cut->why;
+	return kernel->program && kernel->program->built ? NULL : no_source;
+}
+
+bool gs_cut_find(struct gs_launch *launch, cl_device_id id, const char **why)
+{
+	struct gs_cut *cut;
+
+	*why = one_group;
+	if (launch->task || launch->total < 2)
+		return false;
+	cut = cut_of(launch, id);
+	*why = cut ? cut->why : "no memory";
+	if (*why)
+		return false;
+	if (cut->shadow->id != id) {
+		*why = other_device;
+		return false;
+	}
+	if (!launch->has_local) {
+		choose_local(launch, cut->info);
+		launch->uncut = launch->estimate;
+		launch->estimate = gs_estimate_of(launch->kernel, launch->total, launch->local);
+	}
+	return true;
+}
+
+const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode)
+{
+	struct gs_cut *cut = launch->kernel->cut;
+
+	if (mode == GSX_SLICE && is_native(cut))
+		return NULL;
+	if (launch->kernel->exec_info)
+		return "clSetKernelExecInfo was used";
+	if (!(cut->info->modes & GSX_BIT(mode)))
+		return refusal_of(cut->info, mode);
+	return make_kernel(launch, cut, mode);
+}
+
+cl_int gs_cut_arguments(struct gs_cut *cut, enum gsx_mode mode, const struct gs_args *args)
+{
+	cl_int rc;
+	cl_uint i;
+
+	for (i = 0; i < args->n; i++) {
+		if (cut->set[mode][i] == args->arg[i].version)
+			continue;
+		rc = gs_arg_set(cut->kernel[mode], i, &args->arg[i]);
+		if (rc != CL_SUCCESS)
+			return rc;
+		cut->set[mode][i] = args->arg[i].version;
+	}
+	return CL_SUCCESS;
+}
+
+static cl_int set_hidden(struct gs_cut *cut, const struct gs_launch *launch,
+			 const struct gs_box *box)
+{
+	struct gsx_cl_launch l;
+	struct gsx_cl_slice slice;
+	cl_int rc = CL_SUCCESS;
+	cl_uint i;
+
+	for (i = 0; i < 3; i++) {
+		l.size[i] = launch->global[i];
+		l.offset[i] = launch->offset[i];
+		l.local[i] = launch->local[i];
+	}
+	gsx_cl_slice_init(&slice, &l, box->base);
+	for (i = 0; i < 4 && rc == CL_SUCCESS; i++)
+		rc = gs_cl.clSetKernelArg(cut->kernel[GSX_SLICE], cut->info->n_params + i,
+					  sizeof(slice.arg[i]), slice.arg[i]);
+	return rc;
+}
+
+cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const struct gs_box *box,
+		      cl_event *event)
+{
+	struct gs_kernel *kernel = launch->kernel;
+	struct gs_cut *cut = kernel->cut;
+	cl_kernel handle = kernel->object.handle;
+	size_t offset[3], global[3];
+	cl_int rc;
+	cl_uint i;
+
+	for (i = 0; i < 3; i++) {
+		offset[i] = launch->offset[i] + box->base[i] * launch->local[i];
+		global[i] = box->n[i] * launch->local[i];
+	}
+	if (is_native(cut)) {
+		pthread_mutex_lock(&kernel->lock);
+		rc = gs_kernel_set(kernel, launch->args);
+	} else {
+		handle = cut->kernel[GSX_SLICE];
+		rc = gs_cut_arguments(cut, GSX_SLICE, launch->args);
+		if (rc == CL_SUCCESS)
+			rc = set_hidden(cut, launch, box);
+	}
+	if (rc == CL_SUCCESS)
+		rc = gs_cl.clEnqueueNDRangeKernel(queue, handle, launch->dims, offset, global,
+						  launch->local, 0, NULL, event);
+	if (is_native(cut))
+		pthread_mutex_unlock(&kernel->lock);
+	else if (rc != CL_SUCCESS)
+		cut->failed[GSX_SLICE] = true;
+	return rc;
+}

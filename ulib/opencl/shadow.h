@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shadows: what is launched in pieces in the place of a program's kernels.
+ *
+ * Made by the launcher when a launch is to be cut for the first time, so a
+ * program whose kernels are short never pays for it. Any doubt, at any step,
+ * leaves the original, whole, and a reason.
+ */
+#ifndef GS_OPENCL_SHADOW_H
+#define GS_OPENCL_SHADOW_H
+
+#include "../../xform/include/gsopencl.h"
+#include "../slicer/sha256.h"
+#include "layer.h"
+
+/* Of one program as it was built last, for one device. */
+struct gs_shadow {
+	uint32_t refs;
+	cl_device_id id;
+	char why[120];			/* nothing of it can be cut; "": look at the kernel */
+	struct gsx_cl_result result;
+	char *guard, *options;
+	bool tried[GSX_MODES];
+	cl_program program[GSX_MODES];	/* NULL: the driver doesn't build it */
+};
+
+/* Of one kernel, for its shadow's device. That one's launcher's alone. */
+struct gs_cut {
+	struct gs_shadow *shadow;
+	const struct gsx_cl_kernel *info;	/* NULL: not in the text */
+	const char *why;		/* it is launched whole; NULL: it can be cut */
+	cl_kernel kernel[GSX_MODES];	/* shadow kernels */
+	uint64_t *set[GSX_MODES];	/* [n_args] versions of what is set in them */
+	bool failed[GSX_MODES];
+};
+
+/* source.c: 0, or an error with source->error or without; gsx_cl_source_free() is due. */
+int gs_source_read(struct gs_program *program, cl_device_id id, struct gsx_cl_source *source);
+/* Transforms a program that is linked of several; @first: what was read of its own source. */
+int gs_source_link(struct gs_program *program, cl_device_id id, struct gsx_cl_source *first,
+		   const struct gsx_cl_options *options, struct gsx_cl_result *result);
+/* All of a device that what is made for it depends on. */
+void gs_device_identity(struct gs_sha256 *sha, cl_device_id id);
+
+/*
+ * Can a launch be cut on this device at all? If so its local size is settled, and
+ * its kernel has a gs_cut for the device. Else *why says why not.
+ */
+bool gs_cut_find(struct gs_launch *launch, cl_device_id id, const char **why);
+/* Makes what it takes to cut such a launch in a mode; NULL, or why it can't be. */
+const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode);
+/* Gives the shadow kernel of a mode the arguments of a launch. */
+cl_int gs_cut_arguments(struct gs_cut *cut, enum gsx_mode mode, const struct gs_args *args);
+/* Enqueues the next box of a launch that can be cut. */
+cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const struct gs_box *box,
+		      cl_event *event);
+
+/* plan.c: might it take longer than a slice, as far as is known? */
+bool gs_launch_is_long(const struct gs_device *device, const struct gs_launch *launch);
+/* Decides, once, how a launch goes; without a queue, of a short one. No lock is held. */
+void gs_launch_plan(const struct gs_device *device, struct gs_launch *launch,
+		    struct gs_queue *queue);
+
+/*
+ * workers.c. Of launches that can be cut, one of a queue at a time, with nothing
+ * else of the queue in flight.
+ */
+bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, const char **why);
+/* All groups that are left; *told is over when gs_workers_ended() can be asked. */
+cl_int gs_workers_enqueue(struct gs_launch *launch, struct gs_queue *queue, cl_event *event,
+			  cl_event *told);
+/* For tests: stops them at some time. */
+void gs_workers_stop(struct gs_queue *queue);
+/* How many groups were done; -1: nobody knows what was. */
+int64_t gs_workers_ended(struct gs_launch *launch, struct gs_queue *queue);
+
+#endif

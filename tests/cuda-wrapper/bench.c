@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the wrapper costs, over the driver on the CPU: wrapped and bare calls in turns
+ * in one process, the best of many rounds; starts of programs in turns, by their
+ * processor time, the lower quartile. Instructions are counted where the machine lets us.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "bed.h"
+
+#define ROUNDS	400
+#define BATCH	16
+#define STARTS	41
+
+static struct world w;
+static int failed;
+
+static void report(const char *name, double value, const char *unit, double target)
+{
+	printf("bench %s %.2f %s <=%g %s\n", name, value, unit, target,
+	       value <= target ? "ok" : "short");
+	failed |= value > target;
+}
+
+static int counter_open(void)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_HARDWARE, .size = sizeof(a), .config = PERF_COUNT_HW_INSTRUCTIONS,
+		.exclude_kernel = 1, .exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+}
+
+static uint64_t counter_read(int fd)
+{
+	uint64_t n = 0;
+
+	return fd >= 0 && read(fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
+}
+
+struct cost {
+	uint64_t ns, instructions;
+};
+
+static void least(struct cost *c, uint64_t ns, uint64_t instructions)
+{
+	if (!c->ns || ns < c->ns)
+		c->ns = ns;
+	if (!c->instructions || instructions < c->instructions)
+		c->instructions = instructions;
+}
+
+static void bench_calls(void)
+{
+	void *real = dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY);
+	__typeof__(&cuLaunchKernel) launch[2] = { cuLaunchKernel };
+	__typeof__(&cuDriverGetVersion) version[2] = { cuDriverGetVersion };
+	struct cost cost[2] = { 0 }, call[2] = { 0 };
+	uint64_t began, counted;
+	uint32_t steps = 1;
+	void *args[] = { &steps };
+	int fd = counter_open(), i, k, side, v;
+	struct program p;
+	CUstream s;
+
+	launch[1] = (__typeof__(launch[1]))dlsym(real, "cuLaunchKernel");
+	version[1] = (__typeof__(version[1]))dlsym(real, "cuDriverGetVersion");
+	program_start(&p);
+	MUST(cuStreamCreate(&s, 1));
+	for (i = 0; i < ROUNDS; i++)
+		for (side = 0; side < 2; side++) {
+			MUST(launch[0](p.spin, 1, 1, 1, 1, 1, 1, 0, s, args, NULL));
+			began = now_ns();
+			counted = counter_read(fd);
+			for (k = 0; k < BATCH; k++)
+				launch[side](p.spin, 1, 1, 1, 1, 1, 1, 0, s, args, NULL);
+			counted = counter_read(fd) - counted;
+			least(&cost[side], now_ns() - began, counted);
+			MUST(cuStreamSynchronize(s));
+			began = now_ns();
+			for (k = 0; k < 1000; k++)
+				version[side](&v);
+			least(&call[side], now_ns() - began, 0);
+		}
+	printf("# a launch takes %.1f ns, bare %.1f ns\n", (double)cost[0].ns / BATCH,
+	       (double)cost[1].ns / BATCH);
+	report("cuda.launch", ((double)cost[0].ns - (double)cost[1].ns) / BATCH, "ns", 150);
+	if (cost[1].instructions)
+		printf("# %.0f instructions more a launch\n",
+		       ((double)cost[0].instructions - (double)cost[1].instructions) / BATCH);
+	else
+		printf("# instructions: not counted, this machine doesn't let us\n");
+	report("cuda.forward", ((double)call[0].ns - (double)call[1].ns) / 1000, "ns", 2);
+}
+
+/* A program that starts, does something or not, and ends. */
+static int run_start(const char *what)
+{
+	char text[64];
+	CUcontext ctx;
+	CUmodule m;
+	FILE *f;
+	char *ptx;
+
+	MUST(cuInit(0));
+	MUST(cuCtxCreate_v2(&ctx, 0, 0));
+	if (!strcmp(what, "start"))
+		return 0;
+	snprintf(text, sizeof(text), "tests/cuda/ptx/sm_90/%s.ptx", what);
+	f = fopen(text, "r");
+	ptx = calloc(1, 4 << 20);
+	if (!f || !fread(ptx, 1, (4 << 20) - 1, f))
+		return 1;
+	fclose(f);
+	MUST(cuModuleLoadData(&m, ptx));
+	return 0;
+}
+
+/* The processor time that a start took: others' don't come in. */
+static uint64_t start_once(const char *library, const char *what)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	struct rusage u;
+	int status = 1;
+	pid_t pid;
+
+	self[n < 0 ? 0 : n] = 0;
+	pid = fork();
+	if (!pid) {
+		setenv("LD_LIBRARY_PATH", library, 1);
+		execl(self, self, what, NULL);
+		_exit(127);
+	}
+	if (wait4(pid, &status, 0, &u) != pid || status)
+		failed = 1;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void bench_starts(const char *what, double best[2])
+{
+	const char *o = getenv("O") ? getenv("O") : "build/user";
+	uint64_t t[2][STARTS];
+	char path[2][PATH_MAX];
+	int i, side;
+
+	snprintf(path[0], sizeof(path[0]), "%s/cuda", o);
+	snprintf(path[1], sizeof(path[1]), "%s/tests/cpucuda", o);
+	start_once(path[0], what);	/* the first fills the cache */
+	for (i = 0; i < STARTS; i++)
+		for (side = 0; side < 2; side++)
+			t[side][i] = start_once(path[side], what);
+	for (side = 0; side < 2; side++) {
+		qsort(t[side], STARTS, sizeof(t[side][0]), compare);
+		best[side] = (double)t[side][STARTS / 4] / 1e6;
+	}
+	printf("# %s: %.3f ms wrapped, %.3f ms bare\n", what, best[0], best[1]);
+}
+
+int main(int argc, char **argv)
+{
+	char cache[128];
+	double m[2];
+
+	setlinebuf(stdout);
+	if (argc > 1)
+		return run_start(argv[1]);
+	bed_make(&w, 60000);
+	snprintf(cache, sizeof(cache), "%s/cache", w.dir);
+	setenv("GPUSHARE_CACHE", cache, 1);
+	bench_calls();
+	bench_starts("start", m);
+	report("cuda.start", m[0] - m[1], "ms", 1);
+	bench_starts("types", m);
+	report("cuda.second_start", m[0] / m[1], "x", 1.05);
+	/* What holds its variants is read whole by this driver each time; a GPU's keeps it. */
+	bench_starts("apps", m);
+	report("cuda.second_start_with_variables", m[0] / m[1], "x", 1.05);
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+	return failed || test_failures;
+}

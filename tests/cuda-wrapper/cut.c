@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/* Which kernels are cut, by what of them reaches the driver. */
+#include <dlfcn.h>
+#include "bed.h"
+
+#define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
+#define WORDS 1024u
+
+static struct world w;
+
+/* What the driver has done so far. */
+struct done {
+	uint64_t blocks, launches;
+};
+
+static struct done done(void)
+{
+	static void (*counts)(uint64_t *steps, uint64_t *blocks, uint64_t *launches);
+	struct done n = { 0 };
+	uint64_t steps;
+
+	if (!counts)
+		counts = (__typeof__(counts))dlsym(dlopen(getenv("GPUSHARE_REAL_LIBCUDA"),
+							  RTLD_LAZY), "cpucuda_counts");
+	if (counts)
+		counts(&steps, &n.blocks, &n.launches);
+	return n;
+}
+
+/* Each block adds its number and 1 to a word of its own; with so many registers in all. */
+static CUmodule load_add(const char *more, unsigned int registers, const char *directive)
+{
+	static char text[1 << 14];
+	CUmodule m = NULL;
+	unsigned int i;
+	size_t n;
+
+	n = (size_t)snprintf(text, sizeof(text), HEAD "%s"
+			     ".visible .entry add(.param .u64 o)%s {\n"
+			     ".reg .u32 %%r<%u>; .reg .u64 %%d<3>;\n", more, directive, registers);
+	for (i = 3; i <= registers - 3; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "mov.u32 %%r%u, %u;\n", i, i);
+	snprintf(text + n, sizeof(text) - n,
+		 "ld.param.u64 %%d1, [o]; mov.u32 %%r1, %%ctaid.x; mul.wide.u32 %%d2, %%r1, 4;\n"
+		 "add.u64 %%d1, %%d1, %%d2; ld.global.u32 %%r2, [%%d1]; add.u32 %%r2, %%r2, %%r1;\n"
+		 "add.u32 %%r2, %%r2, 1; st.global.u32 [%%d1], %%r2; ret; }\n");
+	MUST(cuModuleLoadData(&m, text));
+	return m;
+}
+
+/* Launches add() once; returns what the driver did for that. */
+static struct done run_add(CUmodule m)
+{
+	uint32_t out[WORDS], i;
+	struct done before, after;
+	CUfunction f;
+	CUdeviceptr d;
+	void *args[] = { &d };
+
+	MUST(cuModuleGetFunction(&f, m, "add"));
+	MUST(cuMemAlloc_v2(&d, sizeof(out)));
+	OK(cuMemsetD32_v2(d, 5, WORDS));
+	before = done();
+	OK(cuLaunchKernel(f, WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	OK(cuMemcpyDtoH_v2(out, d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 6 + i; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+	OK(cuMemFree_v2(d));
+	after = done();
+	return (struct done){ after.blocks - before.blocks, after.launches - before.launches };
+}
+
+static void child(void (*fn)(void *arg), void *arg, const char *cut, const char *cache)
+{
+	bed_make(&w, 60000);
+	setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	if (cache)
+		setenv("GPUSHARE_CACHE", cache, 1);
+	EXPECT_EQ(0, child_wait(child_start(fn, arg)));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
+/*
+ * The driver on the CPU says 16 registers and a quarter of what the text names: with
+ * 99 a kernel is at its cap of 40, which its variant for workers passes.
+ */
+static void capped(void *arg)
+{
+	struct program p;
+	CUfunction f;
+	int registers;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuModuleGetFunction(&f, load_add("", 99, ""), "add"));
+	MUST(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+	EXPECT_EQ(40, registers);
+	/* Workers are fewer than there are blocks. */
+	EXPECT_LT(run_add(load_add("", 99, "")).blocks, WORDS);
+	/* It takes 32, and could do with no fewer; its variant would spill. */
+	EXPECT_EQ(WORDS, run_add(load_add("", 111, "\n.maxnreg 32\n")).blocks);
+}
+
+TEST(a_variant_over_the_register_cap_is_made_again)
+{
+	child(capped, NULL, "workers", NULL);
+}
+
+/* A module with variables is loaded once: what it needs is known the next time. */
+static void capped_with_state(void *arg)
+{
+	const int *cut = arg;
+	struct program p;
+
+	program_start(&p);
+	EXPECT_EQ(*cut, run_add(load_add(".visible .global .u32 v;\n", 99, "")).blocks < WORDS);
+}
+
+TEST(caps_are_kept_for_the_next_start)
+{
+	char cache[] = "/tmp/gpushare-caps-XXXXXX", clean[64];
+
+	ASSERT_TRUE(mkdtemp(cache) != NULL);
+	child(capped_with_state, &(int){ 0 }, "workers", cache);
+	child(capped_with_state, &(int){ 1 }, "workers", cache);
+	snprintf(clean, sizeof(clean), "rm -rf %s", cache);
+	EXPECT_EQ(0, system(clean));
+}
+
+/* A stream that waits for a word in the program's memory: nothing behind it can run. */
+struct stall {
+	volatile uint32_t *word;
+	CUdeviceptr there;
+};
+
+static void stall(struct stall *st, CUstream s)
+{
+	MUST(cuMemHostAlloc((void **)&st->word, 4096, 2));	/* mapped */
+	MUST(cuMemHostGetDevicePointer_v2(&st->there, (void *)st->word, 0));
+	*st->word = 0;
+	MUST(cuStreamWaitValue32_v2(s, st->there, 1, 0));
+}
+
+static void say_so(void *data)
+{
+	__atomic_store_n((uint32_t *)data, 1, __ATOMIC_SEQ_CST);
+}
+
+static CUresult launch_add(CUfunction f, CUdeviceptr d, CUstream s)
+{
+	void *args[] = { &d };
+
+	return cuLaunchKernel(f, WORDS, 1, 1, 1, 1, 1, 0, s, args, NULL);
+}
+
+/*
+ * No piece of the kernel can run, so not all of them fit into what may be in flight: the
+ * call returns, or this test never ends. All that is put behind it goes on after it.
+ */
+static void returns(void *arg)
+{
+	uint32_t out[WORDS], i, seen = 0;
+	struct program p;
+	struct stall st;
+	CUdeviceptr d;
+	CUfunction f;
+	CUstream s, t;
+	CUevent e;
+	CUmodule m;
+	struct done before;
+
+	(void)arg;
+	program_start(&p);
+	m = load_add("", 20, "");
+	run_add(m);
+	MUST(cuModuleGetFunction(&f, m, "add"));
+	MUST(cuMemAlloc_v2(&d, sizeof(out)));
+	OK(cuMemsetD32_v2(d, 5, WORDS));
+	MUST(cuStreamCreate(&s, 1));
+	MUST(cuStreamCreate(&t, 1));
+	MUST(cuEventCreate(&e, 0));
+	stall(&st, s);
+	before = done();
+
+	OK(launch_add(f, d, s));
+	OK(launch_add(f, d, s));
+	OK(cuEventRecord(e, s));
+	OK(cuLaunchHostFunc(s, say_so, &seen));
+	OK(cuStreamWaitEvent(t, e, 0));
+	OK(launch_add(f, d, t));
+	EXPECT_EQ(before.blocks, done().blocks);
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(t));
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(e));
+	EXPECT_EQ(0, __atomic_load_n(&seen, __ATOMIC_SEQ_CST));
+
+	*st.word = 1;
+	OK(cuEventSynchronize(e));
+	OK(cuStreamSynchronize(t));
+	OK(cuMemcpyDtoH_v2(out, d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 5 + 3 * (i + 1); i++)
+		;
+	EXPECT_EQ(WORDS, i);
+	EXPECT_EQ(before.blocks + 3 * WORDS, done().blocks);
+	OK(cuStreamSynchronize(s));
+	EXPECT_EQ(1, __atomic_load_n(&seen, __ATOMIC_SEQ_CST));
+	OK(cuCtxDestroy_v2(p.ctx));
+}
+
+TEST(a_launch_returns_before_its_kernel_has_run)
+{
+	child(returns, NULL, "slice", NULL);
+}
+
+TEST_MAIN()

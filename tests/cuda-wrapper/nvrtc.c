@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A kernel that is compiled while the program runs, launched by itself and in a
+ * graph. Prints what came out, the same over the bare driver and over the wrapper;
+ * exits with 4 where there is no NVRTC.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cpucuda/api.h"
+
+#define N 65536u
+#define FN(lib, name, ...) ((int (*)(__VA_ARGS__))dlsym(lib, #name))
+#define MUST(x) must((int)(x), #x)
+
+static const char source[] =
+	"__device__ unsigned int seen;\n"
+	"extern \"C\" __global__ void triple(unsigned int *v) {\n"
+	"	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+	"	v[i] = 3 * v[i] + 1;\n"
+	"	atomicAdd(&seen, 1);\n"
+	"}\n";
+
+static void must(int r, const char *what)
+{
+	if (r) {
+		printf("%s: error %d\n", what, r);
+		exit(1);
+	}
+}
+
+static char *compile(void *lib, int arch)
+{
+	char option[64];
+	const char *options[] = { option };
+	void *program;
+	size_t size;
+	char *text;
+
+	snprintf(option, sizeof(option), "--gpu-architecture=compute_%d", arch);
+	MUST(FN(lib, nvrtcCreateProgram, void **, const char *, const char *, int, void *, void *)(
+		&program, source, "triple.cu", 0, NULL, NULL));
+	MUST(FN(lib, nvrtcCompileProgram, void *, int, const char *const *)(program, 1, options));
+	MUST(FN(lib, nvrtcGetPTXSize, void *, size_t *)(program, &size));
+	text = malloc(size);
+	if (!text)
+		exit(1);
+	MUST(FN(lib, nvrtcGetPTX, void *, char *)(program, text));
+	return text;
+}
+
+int main(void)
+{
+	void *lib = dlopen("libnvrtc.so", RTLD_LAZY);
+	static uint32_t v[N];
+	uint32_t i, expected = 0, wrong = 0, seen = 0;
+	CUdeviceptr d, counter;
+	void *args[] = { &d };
+	CUgraphExec exec;
+	CUgraph graph;
+	CUfunction f;
+	CUcontext ctx;
+	CUmodule m;
+	CUstream s;
+	size_t size;
+
+	if (!lib)
+		return 4;
+	MUST(cuInit(0));
+	MUST(cuDevicePrimaryCtxRetain(&ctx, 0));
+	MUST(cuCtxSetCurrent(ctx));
+	MUST(cuModuleLoadData(&m, compile(lib, 75)));
+	MUST(cuModuleGetFunction(&f, m, "triple"));
+	MUST(cuMemAlloc_v2(&d, sizeof(v)));
+	MUST(cuMemsetD32_v2(d, 0, N));
+	MUST(cuStreamCreate(&s, 1));
+	MUST(cuCtxSynchronize());
+	MUST(cuLaunchKernel(f, N / 256, 1, 1, 256, 1, 1, 0, s, args, NULL));
+	MUST(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	MUST(cuLaunchKernel(f, N / 256, 1, 1, 256, 1, 1, 0, s, args, NULL));
+	MUST(cuLaunchKernel(f, N / 256, 1, 1, 256, 1, 1, 0, s, args, NULL));
+	MUST(cuStreamEndCapture(s, &graph));
+	MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	for (i = 0; i < 3; i++)
+		MUST(cuGraphLaunch(exec, s));
+	MUST(cuStreamSynchronize(s));
+	MUST(cuMemcpyDtoH_v2(v, d, sizeof(v)));
+	MUST(cuModuleGetGlobal_v2(&counter, &size, m, "seen"));
+	MUST(cuMemcpyDtoH_v2(&seen, counter, sizeof(seen)));
+	for (i = 0; i < 7; i++)
+		expected = 3 * expected + 1;
+	for (i = 0; i < N; i++)
+		wrong += v[i] != expected;
+	printf("%u wrong, seen %u\n", wrong, seen);
+	return wrong || seen != 7 * N;
+}

@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cutting a launch: when, and into what.
+ *
+ * A kernel is cut if it would run for more than one and a half slices of the
+ * grant, by what was measured of it. A grid that fits on the device in one wave
+ * goes whole, as its blocks may wait for each other; so does a kernel that waits
+ * for memory to change (GSX_WAITS): what it waits for may be another process of the
+ * same job, and pausing one of them in the middle would hold up both.
+ *
+ * Slices are the rule: boxes of the grid in ascending order on the program's own
+ * stream, each for half a slice of the grant, so that two are in flight and the
+ * device doesn't run dry between them. Each asks the gate. cuLaunchKernel() returns
+ * when the first is in the stream; the others are left to the feeder (rest.c).
+ *
+ * Kernels of a holder that may only have so many workers (a device with several
+ * seats), and those that slices can't be had of there, run by tickets (guarded
+ * launches, workers): the whole remaining grid goes to the device, and a word that
+ * we write when the device is asked back stops it at the next block. What comes next
+ * in the stream goes to the driver when it has ended, since only then is known that
+ * nothing is left to run before.
+ *
+ * What was never measured: if the grid is big, a small slice goes first and is
+ * timed. GPUSHARE_CUDA_CUT: "off"; "slice", "guard" or "workers" for all launches,
+ * in small parts; "random:SEED" for any of them with random parts and stops. The
+ * last four are for tests.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cut.h"
+#include "image.h"
+#include "rest.h"
+
+static const char *const ways[GSX_MODES] = { "slices", "guarded", "workers" };
+
+enum { AUTO = GSX_MODES, RANDOM, OFF };
+
+#define AREA_SLOTS	16384u
+
+/* In host memory that is mapped for the device. */
+struct words {
+	uint32_t stop, quota, next;
+};
+
+/* What launches by tickets need on the device; a context keeps it to use it again. */
+struct gs_area {
+	struct gs_area *next;		/* unused ones of a context, or all that run */
+	const struct gs_device *dev;	/* that it runs on */
+	CUdeviceptr queue, slots;
+	struct words *words;
+	CUdeviceptr words_there;
+	CUevent done;
+};
+
+/* A launch that is cut, as far as it went. */
+struct cut {
+	struct gs_work work;	/* the first member */
+	struct gs_lane *lane;
+	struct gs_record *record;
+	const struct gs_launch *l;	/* the program's, then that in kept */
+	struct gs_kept kept;
+	const struct gs_image_kernel *kernel;
+	unsigned int mode;
+	const void *variant;
+	struct gsx_launch hidden;
+	size_t hidden_bytes;
+	uint64_t total, full;
+	uint64_t at;		/* blocks that went to the device, or by tickets: that ended */
+	uint64_t measured_by;	/* a first slice is measured until then */
+	struct gs_area *area;
+	bool running;		/* by tickets, and its end wasn't seen yet */
+	bool impossible;	/* it can't be cut, and nothing was done */
+};
+
+static struct gs_area *running;	/* gs_poll */
+
+static uint32_t forced_mode(uint64_t *seed)
+{
+	static uint32_t mode = UINT32_MAX;
+	static uint64_t from_environment;
+	const char *text;
+	uint32_t m = __atomic_load_n(&mode, __ATOMIC_ACQUIRE);
+
+	if (m == UINT32_MAX) {
+		text = secure_getenv("GPUSHARE_CUDA_CUT");
+		m = !text ? AUTO : !strcmp(text, "off") ? OFF : !strcmp(text, "slice") ? GSX_SLICE :
+			!strcmp(text, "guard") ? GSX_GUARD : !strcmp(text, "workers") ? GSX_WORKERS :
+			!strncmp(text, "random", 6) ? RANDOM : AUTO;
+		if (m == RANDOM && text[6] == ':')
+			from_environment = strtoull(text + 7, NULL, 0);
+		__atomic_store_n(&mode, m, __ATOMIC_RELEASE);
+	}
+	*seed = from_environment;
+	return m;
+}
+
+bool gs_cut_is_off(void)
+{
+	uint64_t seed;
+
+	return forced_mode(&seed) == OFF;
+}
+
+/* Tickets are for devices with more than one seat: each variant costs loading time. */
+uint32_t gs_cut_modes(const struct gs_device *dev)
+{
+	struct gpushare_grant grant;
+	uint64_t seed;
+	uint32_t forced = forced_mode(&seed);
+
+	if (forced == OFF)
+		return 0;
+	if (forced < GSX_MODES)
+		return GSX_BIT(forced);
+	gpushare_grant(dev->gate, &grant);
+	return forced == RANDOM || grant.workers ? GSX_ALL_MODES : GSX_BIT(GSX_SLICE);
+}
+
+/* For tests: splitmix64 over a counter, so that threads need no state of their own. */
+static uint64_t draw(uint64_t below)
+{
+	static uint64_t count;
+	uint64_t seed, x;
+
+	forced_mode(&seed);
+	x = seed + 0x9e3779b97f4a7c15ull * __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return (x ^ x >> 31) % below;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* What %gridid reads: another number for each launch of the program. */
+static uint64_t next_gridid(void)
+{
+	static uint64_t last;
+
+	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t block_ps(const struct gs_record *r)
+{
+	return __atomic_load_n(&r->block_ps, __ATOMIC_RELAXED);
+}
+
+/* Blocks that are on the device at the same time. */
+static uint64_t wave(const struct cut *c)
+{
+	uint32_t threads = c->l->block[0] * c->l->block[1] * c->l->block[2];
+	int n = 0;
+
+	if (REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&n, (CUfunction)c->l->handle,
+							      (int)threads, c->l->shared) || n < 1)
+		n = 32;
+	return (uint64_t)n * c->lane->dev->units;
+}
+
+/* What the program gave may be gone when the last part is launched. */
+static bool keep(struct cut *c)
+{
+	const struct gs_image_kernel *k = c->kernel;
+
+	if (k->n_params > GS_MAX_PARAMS ||
+	    !gs_keep(&c->kept, c->l, gs_image_sizes(k), k->n_params,
+		     k->hidden_offset + sizeof(c->hidden)) ||
+	    (c->kept.buffer && c->kept.buffer_bytes < k->param_bytes))
+		return false;
+	c->l = &c->kept.l;
+	return true;
+}
+
+static CUresult launch_part(struct cut *c, struct gs_record *timed, const uint32_t grid[3],
+			    uint64_t blocks)
+{
+	struct gs_launch part = *c->l;
+	CUlaunchConfig config;
+
+	part.handle = c->variant;
+	memcpy(part.grid, grid, sizeof(part.grid));
+	if (c->kept.buffer) {
+		memcpy((char *)c->kept.buffer + c->kernel->hidden_offset, &c->hidden,
+		       c->hidden_bytes);
+		c->kept.buffer_bytes = c->kernel->hidden_offset + c->hidden_bytes;
+	} else {
+		c->kept.params[c->kernel->n_params] = &c->hidden;
+	}
+	if (c->l->config) {
+		config = *c->l->config;
+		config.gridDimX = grid[0];
+		config.gridDimY = grid[1];
+		config.gridDimZ = grid[2];
+		part.config = &config;
+	}
+	return gs_launch_part(c->lane, timed, &part, blocks);
+}
+
+/* The box that begins at block @at of the grid and has at most @most blocks. */
+static uint64_t box_at(const uint32_t grid[3], uint64_t at, uint64_t most, uint32_t base[3],
+		       uint32_t box[3])
+{
+	uint64_t row = grid[0], plane = row * grid[1];
+
+	base[0] = (uint32_t)(at % row);
+	base[1] = (uint32_t)(at / row % grid[1]);
+	base[2] = (uint32_t)(at / plane);
+	box[0] = grid[0];
+	box[1] = 1;
+	box[2] = 1;
+	if (base[0] || most < row) {
+		box[0] = grid[0] - base[0];
+		if (box[0] > most)
+			box[0] = (uint32_t)most;
+	} else if (base[1] || most < plane) {
+		box[1] = grid[1] - base[1];
+		if (box[1] > most / row)
+			box[1] = (uint32_t)(most / row);
+	} else {
+		box[1] = grid[1];
+		box[2] = grid[2] - base[2];
+		if (box[2] > most / plane)
+			box[2] = (uint32_t)(most / plane);
+	}
+	return (uint64_t)box[0] * box[1] * box[2];
+}
+
+/* How many blocks for half a slice of the grant, but a device full at least. */
+static uint64_t slice_blocks(const struct cut *c, uint64_t full)
+{
+	uint64_t ps = block_ps(c->record), seed, n;
+
+	switch (forced_mode(&seed)) {
+	case RANDOM:
+		return 1 + draw(c->total);
+	case GSX_SLICE:
+		return c->lane->dev->units;
+	}
+	if (!ps)
+		return 2 * c->lane->dev->units;
+	n = __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED) * 500 / ps;
+	return n > full ? n : full;
+}
+
+static enum gs_step slices(struct cut *c, CUresult *r)
+{
+	uint32_t box[3];
+	uint64_t n, most;
+
+	/* A first slice shows how long the kernel takes; for a slice at most. */
+	if (c->measured_by && !block_ps(c->record) && now_ns() < c->measured_by) {
+		gs_reap(c->lane->dev);
+		return GS_LATER;
+	}
+	c->measured_by = 0;
+	c->hidden_bytes = GSX_SLICE_BYTES;
+	memcpy(c->hidden.grid, c->l->grid, sizeof(c->hidden.grid));
+	most = slice_blocks(c, c->full);
+	if (most > c->total - c->at)
+		most = c->total - c->at;
+	n = box_at(c->l->grid, c->at, most, c->hidden.base, box);
+	*r = launch_part(c, c->record, box, n);
+	if (*r) {
+		c->impossible = !c->at;
+		return GS_DONE;
+	}
+	if (!c->at && !block_ps(c->record))
+		c->measured_by = now_ns() +
+				 __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED);
+	c->at += n;
+	return c->at < c->total ? GS_AGAIN : GS_DONE;
+}
+
+static struct gs_area *area_get(struct gs_context *context)
+{
+	struct gs_area *a;
+
+	pthread_mutex_lock(&gs_poll);
+	a = context->areas;
+	if (a)
+		context->areas = a->next;
+	pthread_mutex_unlock(&gs_poll);
+	if (a)
+		return a;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return NULL;
+	if (REAL(cuMemAlloc_v2)(&a->queue, sizeof(struct gsx_queue) +
+				AREA_SLOTS * sizeof(struct gsx_slot)) ||
+	    REAL(cuMemHostAlloc)((void **)&a->words, 4096, CU_MEMHOSTALLOC_PORTABLE |
+				 CU_MEMHOSTALLOC_DEVICEMAP) ||
+	    REAL(cuMemHostGetDevicePointer_v2)(&a->words_there, a->words, 0) ||
+	    REAL(cuEventCreate)(&a->done, CU_EVENT_DISABLE_TIMING)) {
+		free(a);	/* what it got goes with the context */
+		return NULL;
+	}
+	a->slots = a->queue + sizeof(struct gsx_queue);
+	return a;
+}
+
+static void area_put(struct gs_context *context, struct gs_area *a)
+{
+	pthread_mutex_lock(&gs_poll);
+	a->next = context->areas;
+	context->areas = a;
+	pthread_mutex_unlock(&gs_poll);
+}
+
+static void area_runs(struct gs_area *a, const struct gs_device *dev)
+{
+	pthread_mutex_lock(&gs_poll);
+	a->dev = dev;
+	a->next = running;
+	running = a;
+	pthread_mutex_unlock(&gs_poll);
+}
+
+static void area_ended(struct gs_area *a)
+{
+	struct gs_area **at;
+
+	pthread_mutex_lock(&gs_poll);
+	for (at = &running; *at && *at != a; at = &(*at)->next)
+		;
+	if (*at)
+		*at = a->next;
+	pthread_mutex_unlock(&gs_poll);
+}
+
+void gs_areas_stop(const struct gs_device *dev)
+{
+	struct gs_area *a;
+
+	pthread_mutex_lock(&gs_poll);
+	for (a = running; a; a = a->next)
+		if (a->dev == dev)
+			__atomic_store_n(&a->words->stop, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&gs_poll);
+}
+
+static bool tickets_begin(struct cut *c)
+{
+	struct gs_area *a = area_get(c->lane->context);
+
+	c->area = a;
+	if (!a || gsx_launch_init(&c->hidden, c->l->grid))
+		return false;
+	c->hidden_bytes = GSX_LAUNCH_BYTES;
+	c->hidden.gridid = next_gridid();
+	c->hidden.queue = a->queue;
+	c->hidden.slots = a->slots;
+	c->hidden.stop = a->words_there + offsetof(struct words, stop);
+	c->hidden.quota = a->words_there + offsetof(struct words, quota);
+	c->hidden.progress = a->queue + offsetof(struct gsx_queue, done);
+	return !REAL(cuMemsetD8Async)(a->queue, 0, sizeof(struct gsx_queue), c->lane->stream);
+}
+
+/* How many of them, with what is free for us. */
+static uint64_t tickets_size(const struct cut *c, bool random)
+{
+	uint64_t n = c->total - c->at;
+	struct gpushare_grant grant;
+
+	gpushare_grant(c->lane->dev->gate, &grant);
+	if (c->mode == GSX_WORKERS && n > c->full)
+		n = c->full;
+	if (c->mode == GSX_WORKERS && grant.workers && n > grant.workers)
+		n = grant.workers;
+	if (n > AREA_SLOTS)
+		n = AREA_SLOTS;
+	return random ? 1 + draw(n) : n;
+}
+
+/* Looks whether a launch by tickets has ended; it is stopped if the device is asked back. */
+static enum gs_step tickets_look(struct cut *c, CUresult *r, bool random)
+{
+	struct gs_area *a = c->area;
+
+	*r = REAL(cuEventQuery)(a->done);
+	if (*r == CUDA_ERROR_NOT_READY) {
+		*r = CUDA_SUCCESS;
+		if (!gpushare_may_run(c->lane->dev->gate) || (random && !draw(8)))
+			__atomic_store_n(&a->words->stop, 1, __ATOMIC_RELAXED);
+		return GS_LATER;
+	}
+	area_ended(a);
+	c->running = false;
+	if (*r) {	/* the context's, and said where it asks next */
+		*r = CUDA_SUCCESS;
+		return GS_DONE;
+	}
+	c->at = gsx_queue_done(a->words->next, (uint32_t)c->total);
+	return c->at < c->total ? GS_AGAIN : GS_DONE;
+}
+
+static enum gs_step tickets(struct cut *c, CUresult *r)
+{
+	uint32_t grid[3] = { 1, 1, 1 };
+	struct gs_area *a;
+	uint64_t seed;
+	bool random = forced_mode(&seed) == RANDOM;
+
+	if (c->running)
+		return tickets_look(c, r, random);
+	if (!c->area && !tickets_begin(c)) {
+		c->impossible = true;
+		return GS_DONE;
+	}
+	a = c->area;
+	a->words->quota = UINT32_MAX;
+	__atomic_store_n(&a->words->stop, 0, __ATOMIC_RELEASE);
+	grid[0] = (uint32_t)tickets_size(c, random);
+	*r = launch_part(c, NULL, grid, grid[0]);
+	if (*r) {
+		c->impossible = !c->at;
+		return GS_DONE;
+	}
+	if (REAL(cuMemcpyDtoHAsync_v2)(&a->words->next, a->queue, 4, c->lane->stream) ||
+	    REAL(cuEventRecord)(a->done, c->lane->stream))
+		return GS_DONE;
+	area_runs(a, c->lane->dev);
+	c->running = true;
+	return GS_AGAIN;
+}
+
+static enum gs_step step(struct cut *c, CUresult *r)
+{
+	enum gs_step s = c->mode == GSX_SLICE ? slices(c, r) : tickets(c, r);
+
+	if (s == GS_DONE && !c->impossible)
+		gpushare_launched(c->record->title, ways[c->mode], NULL);
+	return s;
+}
+
+static void cut_free(struct gs_work *w)
+{
+	struct cut *c = (struct cut *)w;
+
+	if (c->area)
+		area_put(c->lane->context, c->area);
+	gs_kept_free(&c->kept);
+	free(c);
+}
+
+/* As the feeder does it. */
+static enum gs_step cut_step(struct gs_work *w)
+{
+	struct cut *c = (struct cut *)w;
+	CUresult r = CUDA_SUCCESS;
+	enum gs_step s = step(c, &r);
+
+	if (s == GS_DONE && c->impossible)
+		gs_launch_part(c->lane, c->record, c->l, c->total);
+	/* Only for as long as this is in the list does its context stay. */
+	if (s == GS_DONE && c->area) {
+		area_put(c->lane->context, c->area);
+		c->area = NULL;
+	}
+	return s;
+}
+
+/* It runs long; or was never measured, and has a big grid. */
+static bool is_worth_it(const struct cut *c, uint64_t full)
+{
+	uint64_t slice_ns = __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED);
+	uint64_t ps = block_ps(c->record);
+
+	if (c->total <= full) {
+		c->record->why = "one wave";
+		return false;
+	}
+	return ps ? ps * c->total / 1000 > slice_ns + slice_ns / 2 : c->total >= 16 * full;
+}
+
+/* The mode to cut it with; AUTO: not at all. */
+static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
+{
+	uint32_t have = 0, m, order[GSX_MODES] = { GSX_SLICE, GSX_GUARD, GSX_WORKERS };
+	uint64_t seed;
+	uint32_t forced = forced_mode(&seed);
+	const uint32_t *block = c->l->block;
+	struct gpushare_grant grant;
+
+	if (forced == AUTO) {
+		gpushare_grant(c->lane->dev->gate, &grant);
+		if (grant.workers && grant.workers < full) {
+			order[0] = GSX_WORKERS;
+			order[2] = GSX_SLICE;
+		}
+	}
+	for (m = 0; m < GSX_MODES; m++)
+		have |= c->kernel->variant[m] ? GSX_BIT(m) : 0;
+	if (c->total > GSX_MAX_BLOCKS)
+		have &= GSX_BIT(GSX_SLICE);
+	if ((c->kernel->needs & GSX_NEEDS_ROWS) && block[0] % 32 &&
+	    (block[1] != 1 || block[2] != 1))
+		have &= ~GSX_BIT(GSX_WORKERS);
+	if (forced < GSX_MODES)
+		have &= GSX_BIT(forced);
+	if (forced == RANDOM)
+		order[0] = (uint32_t)draw(GSX_MODES);
+	for (m = 0; m < GSX_MODES; m++) {
+		if (!(have & GSX_BIT(order[m])))
+			continue;
+		*variant = gs_variant(c->record, order[m], c->lane->dev);
+		if (*variant)
+			return order[m];
+	}
+	return AUTO;
+}
+
+/* The rest of it, by this thread. */
+static void finish(struct cut *c, enum gs_step s, CUresult *r)
+{
+	uint32_t n = 0;
+
+	while (s != GS_DONE) {
+		if (s == GS_LATER)
+			gs_pause(n++);
+		else
+			n = 0;
+		s = step(c, r);
+	}
+}
+
+/* Puts it into its stream; false: it is to be launched whole, and nothing was done. */
+static bool put(struct cut *c, CUresult *r)
+{
+	enum gs_place place = gs_rest_put(c->lane, &c->work, true,
+					  gs_is_like_before(c->record, c->l));
+	bool cut;
+	enum gs_step s;
+
+	*r = CUDA_SUCCESS;
+	if (place == GS_BEHIND)
+		return true;
+	s = step(c, r);
+	if (s != GS_DONE && place == GS_FIRST) {
+		gs_rest_go(&c->work);
+		return true;
+	}
+	finish(c, s, r);
+	cut = !c->impossible;
+	if (place == GS_FIRST)
+		gs_rest_drop(&c->work);
+	cut_free(&c->work);
+	return cut;
+}
+
+bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
+		   CUresult *result)
+{
+	struct cut c = {
+		.work.step = cut_step, .work.free = cut_free,
+		.lane = lane, .record = record, .l = l,
+		.total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2],
+	}, *own;
+	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED), seed;
+
+	record->why = "short";
+	if (c.total < 2 || __atomic_load_n(&gs_captures, __ATOMIC_RELAXED))
+		return false;
+	/* What is known to be short is out quickly. */
+	if (forced_mode(&seed) == AUTO && block_ps(record) &&
+	    block_ps(record) * c.total / 1000 <= slice_ns + slice_ns / 2)
+		return false;
+	c.full = wave(&c);
+	if (forced_mode(&seed) == AUTO && !is_worth_it(&c, c.full))
+		return false;
+	c.kernel = gs_record_kernel(record, lane->dev);
+	if (!c.kernel)
+		return false;
+	record->why = "waits for memory to change";
+	if (c.kernel->flags & GSX_WAITS)
+		return false;
+	record->why = "no variant to be used";
+	c.mode = choose(&c, c.full, &c.variant);
+	own = c.mode < GSX_MODES ? malloc(sizeof(*own)) : NULL;
+	if (!own)
+		return false;
+	*own = c;
+	own->hidden.gridid = next_gridid();
+	if (keep(own))
+		return put(own, result);
+	cut_free(&own->work);
+	return false;
+}
+
+void gs_areas_gone(struct gs_context *context)
+{
+	struct gs_area *a;
+
+	while ((a = context->areas)) {
+		context->areas = a->next;
+		free(a);
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches that are cut into parts. */
+#ifndef GS_CUDA_CUT_H
+#define GS_CUDA_CUT_H
+
+#include "wrap.h"
+
+/* launch.c: one launch, or a part of one, that goes to the device as it is. */
+CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
+			const struct gs_launch *l, uint64_t blocks);
+
+/* variant.c: how it can be cut, NULL: not at all */
+const struct gs_image_kernel *gs_record_kernel(struct gs_record *record, struct gs_device *dev);
+/* The variant for this mode, GSX_SLICE ..., NULL: there is none to be used. */
+const void *gs_variant(struct gs_record *record, unsigned int mode, struct gs_device *dev);
+/* module.c: a function that was launched for the first time and that we hadn't seen. */
+void gs_record_first(const struct gs_launch *l);
+void gs_modules_gone(uint64_t context);	/* by its id */
+void gs_modules_forget(void);
+
+/* cut.c: launches it in parts; false: it is to be launched whole, and nothing was done. */
+bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
+		   CUresult *result);
+/* The variants that modules are to be loaded with, GSX_BIT()s; 0: none. */
+uint32_t gs_cut_modes(const struct gs_device *dev);
+bool gs_cut_is_off(void);
+void gs_areas_gone(struct gs_context *context);
+/* Launches by tickets end at their next block. */
+void gs_areas_stop(const struct gs_device *dev);
+
+#endif

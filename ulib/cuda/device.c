@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Devices: each has a handle on the arbiter, opened when the program first launches
+ * or allocates on it. The key is the PCI address that the driver tells, which is one
+ * for all MIG instances of a device. GPUSHARE_CUDA_KEYS, a list with commas, names
+ * other keys, in the order of CUDA's devices.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wrap.h"
+
+struct gs_device *gs_devices[GS_DEVICES];
+
+static struct gs_device devices[GS_DEVICES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool key_from_environment(char *key, size_t size, CUdevice ordinal)
+{
+	const char *list = secure_getenv("GPUSHARE_CUDA_KEYS");
+	size_t n;
+
+	for (; list; ordinal--, list = list[n] ? list + n + 1 : NULL) {
+		n = strcspn(list, ",");
+		if (!ordinal) {
+			snprintf(key, size, "%.*s", (int)n, list);
+			return n > 0;
+		}
+	}
+	return false;
+}
+
+static void key_of(char *key, size_t size, CUdevice ordinal)
+{
+	char pci[32] = "";
+	size_t i;
+
+	if (key_from_environment(key, size, ordinal))
+		return;
+	if (REAL(cuDeviceGetPCIBusId)(pci, sizeof(pci), ordinal))
+		snprintf(pci, sizeof(pci), "unknown-%d", ordinal);
+	for (i = 0; pci[i]; i++)	/* sysfs writes them small */
+		if (pci[i] >= 'A' && pci[i] <= 'F')
+			pci[i] += 'a' - 'A';
+	snprintf(key, size, "pci:%s", pci);
+}
+
+/* Without opening anything: modules are loaded by programs that never launch. */
+uint32_t gs_device_arch(CUdevice ordinal)
+{
+	static uint32_t archs[GS_DEVICES];
+	int major = 0, minor = 0;
+	uint32_t arch;
+
+	if (ordinal < 0 || ordinal >= (CUdevice)GS_DEVICES)
+		return 0;
+	arch = __atomic_load_n(&archs[ordinal], __ATOMIC_RELAXED);
+	if (arch)
+		return arch;
+	REAL(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal);
+	REAL(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal);
+	arch = (uint32_t)(major * 10 + minor);
+	__atomic_store_n(&archs[ordinal], arch, __ATOMIC_RELAXED);
+	return arch;
+}
+
+static void set_up(struct gs_device *dev)
+{
+	int units = 1;
+	char key[GPUSHARE_KEY_MAX];
+	int err;
+
+	key_of(key, sizeof(key), dev->ordinal);
+	err = gpushare_open(&dev->gate, key, NULL);
+	if (err) {
+		gs_say("device %s: not gated: %s", key, strerror(-err));
+		dev->gate = NULL;
+	}
+	REAL(cuDeviceGetAttribute)(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev->ordinal);
+	dev->units = units > 0 ? (uint32_t)units : 1;
+	dev->arch = gs_device_arch(dev->ordinal);
+	dev->slice_ns = 2000000;
+	gs_device_look(dev);
+}
+
+struct gs_device *gs_device_of(CUdevice ordinal)
+{
+	struct gs_device *dev;
+
+	if (ordinal < 0 || ordinal >= (CUdevice)GS_DEVICES)
+		return NULL;
+	dev = __atomic_load_n(&gs_devices[ordinal], __ATOMIC_ACQUIRE);
+	if (dev)
+		return dev;
+	pthread_mutex_lock(&lock);
+	dev = &devices[ordinal];
+	if (!gs_devices[ordinal]) {
+		dev->ordinal = ordinal;
+		set_up(dev);
+		__atomic_store_n(&gs_devices[ordinal], dev, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return dev;
+}
+
+struct gs_device *gs_device_current(void)
+{
+	CUdevice ordinal;
+
+	return REAL(cuCtxGetDevice)(&ordinal) ? NULL : gs_device_of(ordinal);
+}
+
+void gs_device_look(struct gs_device *dev)
+{
+	struct gpushare_grant grant;
+
+	if (!dev->gate)
+		return;
+	gpushare_grant(dev->gate, &grant);
+	if (grant.slice_ns)
+		__atomic_store_n(&dev->slice_ns, grant.slice_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->waiters, grant.waiters, __ATOMIC_RELAXED);
+}
+
+/*
+ * A forked child can't use what CUDA its parent had begun, but may begin anew if
+ * the parent had not. The handles stay: they know themselves that they are copies.
+ */
+void gs_devices_forget(void)
+{
+	size_t i;
+
+	pthread_mutex_init(&lock, NULL);
+	for (i = 0; i < GS_DEVICES; i++) {
+		devices[i].in_flight = 0;
+		devices[i].in_flight_ns = 0;
+	}
+}
+
+void gs_devices_past_gate(void)
+{
+	uint64_t n = __atomic_exchange_n(&gs_past_gate, 0, __ATOMIC_RELAXED);
+	size_t i;
+
+	for (i = 0; n && i < GS_DEVICES; i++)
+		if (gs_devices[i] && gs_devices[i]->gate) {
+			gpushare_unscheduled(gs_devices[i]->gate, n);
+			return;
+		}
+	__atomic_add_fetch(&gs_past_gate, n, __ATOMIC_RELAXED);
+}

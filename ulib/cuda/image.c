@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is in a module that a program loads, and what we make of it.
+ *
+ * The PTX is taken out, transformed, and handed on in the same form: text as text,
+ * what came in a container as a container of one entry with the compiler's options
+ * that the original had. PTX is only taken where the driver would use it or could
+ * as well: for this architecture or an older one, and not if there is machine code
+ * for a newer one. Relocatable code is left to the linker.
+ *
+ * Results are kept on disk, so that a program's second start costs a digest.
+ */
+#include <ctype.h>
+#include <gsfatbin.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+#include "../slicer/cache.h"
+#include "xform_id.h"
+
+#define MAX_PTX	(64u << 20)
+
+/* The register cap of a kernel's variants, as it also lies in the cache on disk. */
+struct cap {
+	uint64_t kernel;	/* a digest of its name: a mistaken one costs nothing but speed */
+	uint64_t registers;
+};
+
+struct gs_source {
+	char *ptx;
+	size_t len;
+	uint32_t arch;
+	struct cap *caps;
+	size_t n_caps;
+	bool caps_read;
+	bool in_container;
+	struct gsx_fat_entry entry;
+	char *options;		/* the entry's, of our own */
+};
+
+static bool is_ptx(const char *text)
+{
+	for (;; text++) {
+		text += strspn(text, " \t\r\n");
+		if (text[0] == '/' && text[1] == '/')
+			text += strcspn(text, "\n");
+		else if (text[0] == '/' && text[1] == '*' && strstr(text, "*/"))
+			text = strstr(text, "*/") + 1;
+		else
+			return !strncmp(text, ".version", 8);
+		if (!*text)
+			return false;
+	}
+}
+
+static bool has_option(const struct gsx_fat_entry *e, const char *option)
+{
+	return e->options && memmem(e->options, e->options_len, option, strlen(option));
+}
+
+static bool fits(const struct gsx_fat_entry *e, uint32_t arch)
+{
+	if (e->flags & (GSX_FAT_SUFFIX_A | GSX_FAT_SUFFIX_F))
+		return e->arch == arch;
+	if (e->kind == GSX_FAT_CUBIN)
+		return e->arch <= arch && e->arch / 10 == arch / 10;
+	return e->arch <= arch;
+}
+
+static bool take_from_container(struct gs_source *s, const void *data, uint32_t arch)
+{
+	struct gsx_fat_entry e, best = { 0 };
+	uint32_t machine = 0;
+	struct gsx_fat f;
+	int rc;
+
+	if (gsx_fat_open(&f, data, gsx_fat_length(data)))
+		return false;
+	while ((rc = gsx_fat_next(&f, &e)) == 1) {
+		if (!fits(&e, arch))
+			continue;
+		if (e.kind == GSX_FAT_CUBIN && e.arch > machine)
+			machine = e.arch;
+		if (e.kind == GSX_FAT_PTX && (!best.data || e.arch > best.arch) &&
+		    !has_option(&e, "--compile-only"))
+			best = e;
+	}
+	if (rc || !best.data || best.arch < machine ||
+	    gsx_fat_unpack(&best, MAX_PTX, &s->ptx, &s->len))
+		return false;
+	s->in_container = true;
+	s->entry = best;
+	s->entry.name_len = 0;	/* not worth a copy */
+	s->options = malloc(best.options_len + 1);
+	if (!s->options)
+		return false;
+	if (best.options_len)
+		memcpy(s->options, best.options, best.options_len);
+	s->entry.options = s->options;
+	return true;
+}
+
+static bool take(struct gs_source *s, const void *data, size_t len, uint32_t arch)
+{
+	const struct gsx_fat_wrapper *w = data;
+	uint32_t magic;
+
+	if (len && len < 16)
+		return false;
+	memcpy(&magic, data, sizeof(magic));
+	if (magic == GSX_FAT_WRAPPER_MAGIC)
+		return w->data && !(w->version == 2 && w->more) &&
+		       take_from_container(s, w->data, arch);
+	if (magic == GSX_FAT_MAGIC)
+		return (!len || gsx_fat_length(data) <= len) && take_from_container(s, data, arch);
+	/* The other things begin with bytes that no text has. */
+	if (!isspace((uint8_t)*(const char *)data) && *(const char *)data != '.' &&
+	    *(const char *)data != '/')
+		return false;
+	if (!is_ptx(data))
+		return false;
+	s->len = len ? strnlen(data, len) : strlen(data);
+	s->ptx = malloc(s->len + 1);
+	if (!s->ptx)
+		return false;
+	memcpy(s->ptx, data, s->len);
+	s->ptx[s->len] = 0;
+	return true;
+}
+
+struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch)
+{
+	struct gs_source *s = data ? calloc(1, sizeof(*s)) : NULL;
+
+	if (s)
+		s->arch = arch;
+	if (s && !take(s, data, len, arch)) {
+		gs_source_free(s);
+		s = NULL;
+	}
+	return s;
+}
+
+void gs_source_free(struct gs_source *source)
+{
+	if (!source)
+		return;
+	free(source->ptx);
+	free(source->options);
+	free(source->caps);
+	free(source);
+}
+
+static bool makes_variable(const char *directive)
+{
+	static const char *const spaces[] = { ".global", ".const", ".tex", ".surf" };
+	size_t i, n;
+
+	for (i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
+		n = strlen(spaces[i]);
+		if (!strncmp(directive, spaces[i], n) && !isalnum((uint8_t)directive[n]) &&
+		    directive[n] != '_')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A directive of the module that makes a variable, which stands outside all brackets.
+ * All of the text is looked through at each load, so what can't matter is leapt over.
+ */
+bool gs_source_has_state(const struct gs_source *source)
+{
+	const char *t = source->ptx;
+	size_t depth = 0;
+
+	for (;; t++) {
+		t += strcspn(t, depth ? "{}()\"/" : "{}()\"/.");
+		switch (*t) {
+		case 0:
+			return false;
+		case '{':
+		case '(':
+			depth++;
+			break;
+		case '}':
+		case ')':
+			depth -= depth > 0;
+			break;
+		case '"':
+			t += 1 + strcspn(t + 1, "\"");
+			break;
+		case '/':
+			if (t[1] == '/') {
+				t += strcspn(t, "\n");
+			} else if (t[1] == '*') {
+				t = strstr(t + 2, "*/");
+				if (!t)
+					return true;
+				t++;
+			}
+			break;
+		default:
+			if (makes_variable(t))
+				return true;
+		}
+		if (!*t)
+			return false;
+	}
+}
+
+static uint32_t put_text(struct gs_image *image, uint32_t *at, const char *text, size_t len)
+{
+	uint32_t here = *at;
+
+	memcpy((char *)image + here, text, len);
+	((char *)image)[here + len] = 0;
+	*at += (uint32_t)len + 1;
+	return here;
+}
+
+static struct gs_image *pack(const struct gsx_result *r)
+{
+	size_t bytes = sizeof(struct gs_image) + r->n_kernels * sizeof(struct gs_image_kernel) +
+		       r->len + 1;
+	struct gs_image_kernel *to;
+	const struct gsx_kernel *k;
+	struct gs_image *image;
+	uint32_t i, j, m, at, sizes;
+
+	for (i = 0; i < r->n_kernels; i++) {
+		bytes += strlen(r->kernels[i].name) + 1 + r->kernels[i].n_params * sizeof(sizes);
+		for (m = 0; m < GSX_MODES; m++)
+			if (r->kernels[i].variant[m])
+				bytes += strlen(r->kernels[i].variant[m]) + 1;
+	}
+	image = bytes < UINT32_MAX ? calloc(1, bytes) : NULL;
+	if (!image)
+		return NULL;
+	image->bytes = (uint32_t)bytes;
+	image->n_kernels = r->n_kernels;
+	sizes = sizeof(*image) + r->n_kernels * (uint32_t)sizeof(*image->kernels);
+	for (at = sizes, i = 0; i < r->n_kernels; i++)
+		at += r->kernels[i].n_params * (uint32_t)sizeof(sizes);
+	for (i = 0; i < r->n_kernels; i++) {
+		k = &r->kernels[i];
+		to = &image->kernels[i];
+		to->name = put_text(image, &at, k->name, strlen(k->name));
+		for (m = 0; m < GSX_MODES; m++)
+			if (k->variant[m])
+				to->variant[m] = put_text(image, &at, k->variant[m],
+							  strlen(k->variant[m]));
+		to->flags = k->flags;
+		to->needs = k->needs;
+		to->hidden_offset = k->hidden_offset;
+		to->param_bytes = k->param_bytes;
+		to->n_params = k->n_params;
+		to->sizes = sizes - (uint32_t)((char *)to - (char *)image);
+		for (j = 0; j < k->n_params; j++, sizes += sizeof(sizes))
+			memcpy((char *)image + sizes, &k->params[j].size, sizeof(sizes));
+		to->max_threads = k->max_threads;
+	}
+	image->text_len = (uint32_t)r->len;
+	image->text = put_text(image, &at, r->text, r->len);
+	return image;
+}
+
+/* The digest vouches for what we wrote; this for what another release wrote. */
+static bool is_sound(const struct gs_image *image, size_t len)
+{
+	uint32_t i, m;
+
+	if (len < sizeof(*image) || image->bytes != len ||
+	    (len - sizeof(*image)) / sizeof(*image->kernels) < image->n_kernels ||
+	    image->text >= len || image->text_len >= len - image->text ||
+	    ((const char *)image)[len - 1])
+		return false;
+	for (i = 0; i < image->n_kernels; i++) {
+		const struct gs_image_kernel *k = &image->kernels[i];
+		size_t left = len - (size_t)((const char *)k - (const char *)image);
+
+		if (k->name >= len || k->sizes >= left || k->sizes % sizeof(uint32_t) ||
+		    (left - k->sizes) / sizeof(uint32_t) < k->n_params)
+			return false;
+		for (m = 0; m < GSX_MODES; m++)
+			if (k->variant[m] >= len)
+				return false;
+	}
+	return true;
+}
+
+static void caps_key(const struct gs_source *s, uint8_t key[GS_SHA256_BYTES])
+{
+	static const char what[] = "libcuda wrapper, caps, " GS_XFORM_ID;
+	struct gs_sha256 sha;
+
+	gs_sha256_init(&sha);
+	gs_sha256_add_part(&sha, what, sizeof(what));
+	gs_sha256_add_part(&sha, &s->arch, sizeof(s->arch));
+	gs_sha256_add_part(&sha, s->ptx, s->len);
+	gs_sha256_end(&sha, key);
+}
+
+/* What earlier runs found. */
+static void caps_read(struct gs_source *s)
+{
+	uint8_t key[GS_SHA256_BYTES];
+	void *data;
+	size_t len;
+
+	if (s->caps_read)
+		return;
+	s->caps_read = true;
+	caps_key(s, key);
+	if (gs_cache_get(key, &data, &len))
+		return;
+	s->caps = data;
+	s->n_caps = len / sizeof(*s->caps);
+}
+
+static uint64_t digest(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	while (*text)
+		h = (h ^ (uint8_t)*text++) * 0x100000001b3ull;
+	return h;
+}
+
+static struct cap *cap_of(const struct gs_source *s, const char *kernel)
+{
+	uint64_t name = digest(kernel);
+	size_t i;
+
+	for (i = 0; i < s->n_caps; i++)
+		if (s->caps[i].kernel == name)
+			return &s->caps[i];
+	return NULL;
+}
+
+bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t registers)
+{
+	struct cap *c = cap_of(source, kernel), *more;
+	uint8_t key[GS_SHA256_BYTES];
+
+	if (c && c->registers == registers)
+		return false;
+	if (!c) {
+		more = realloc(source->caps, (source->n_caps + 1) * sizeof(*more));
+		if (!more)
+			return false;
+		source->caps = more;
+		c = &more[source->n_caps++];
+		c->kernel = digest(kernel);
+	}
+	c->registers = registers;
+	caps_key(source, key);
+	gs_cache_put(key, source->caps, source->n_caps * sizeof(*source->caps));
+	return true;
+}
+
+static uint32_t cap(void *arg, const char *kernel, enum gsx_mode mode)
+{
+	const struct cap *c = cap_of(arg, kernel);
+
+	(void)mode;
+	return c ? (uint32_t)c->registers : 0;
+}
+
+static struct gs_image *transform(struct gs_source *s, uint32_t modes)
+{
+	static const char what[] = "libcuda wrapper, image 3, " GS_XFORM_ID;
+	struct gsx_options options = { .modes = modes, .cap = cap, .arg = s };
+	struct gs_image *image = NULL;
+	uint8_t key[GS_SHA256_BYTES];
+	struct gsx_result r;
+	struct gs_sha256 sha;
+	void *kept;
+	size_t len;
+
+	caps_read(s);
+	gs_sha256_init(&sha);
+	gs_sha256_add_part(&sha, what, sizeof(what));
+	gs_sha256_add_part(&sha, &modes, sizeof(modes));
+	gs_sha256_add_part(&sha, s->caps, s->n_caps * sizeof(*s->caps));
+	gs_sha256_add_part(&sha, s->ptx, s->len);
+	gs_sha256_end(&sha, key);
+	if (!gs_cache_get(key, &kept, &len)) {
+		if (is_sound(kept, len))
+			return kept;
+		free(kept);
+	}
+	if (!gsx_ptx_transform(s->ptx, s->len, &options, &r))
+		image = pack(&r);
+	gsx_result_free(&r);
+	if (image)
+		gs_cache_put(key, image, image->bytes);
+	return image;
+}
+
+static bool can_be_cut(const struct gs_image *image)
+{
+	uint32_t i, m;
+
+	for (i = 0; i < image->n_kernels; i++)
+		for (m = 0; m < GSX_MODES; m++)
+			if (image->kernels[i].variant[m])
+				return true;
+	return false;
+}
+
+struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load)
+{
+	struct gs_image *image = transform(source, modes);
+	struct gsx_fat_entry entry;
+	size_t packed;
+
+	*load = NULL;
+	if (!image || !can_be_cut(image))
+		goto none;
+	if (!source->in_container) {
+		*load = malloc(image->text_len + 1);
+		if (!*load)
+			goto none;
+		memcpy(*load, gs_image_text(image, image->text), image->text_len + 1);
+		return image;
+	}
+	entry = source->entry;
+	entry.flags &= ~(GSX_FAT_LZ4 | GSX_FAT_ZSTD);
+	entry.data = gs_image_text(image, image->text);
+	entry.stored = image->text_len + 1;
+	entry.size = image->text_len + 1;
+	if (!gsx_fat_write(&entry, 1, load, &packed))
+		return image;
+	*load = NULL;
+none:
+	free(image);
+	return NULL;
+}
+
+const struct gs_image_kernel *gs_image_find(const struct gs_image *image, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; image && i < image->n_kernels; i++)
+		if (!strcmp(gs_image_text(image, image->kernels[i].name), name))
+			return &image->kernels[i];
+	return NULL;
+}
+
+bool gs_image_is_variant(const char *name)
+{
+	return name && strstr(name, "__gsx_");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a module's PTX becomes: one block of memory, as it also lies in the cache on
+ * disk. Places in it are offsets from its beginning; 0 is none.
+ */
+#ifndef GS_CUDA_IMAGE_H
+#define GS_CUDA_IMAGE_H
+
+#include <gsxform.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gs_image_kernel {
+	uint32_t name, variant[GSX_MODES];
+	uint32_t flags, needs;		/* as in struct gsx_kernel */
+	uint32_t hidden_offset, param_bytes, n_params;
+	uint32_t sizes;			/* of the parameters, uint32_t each; counts from here */
+	uint32_t max_threads;
+};
+
+struct gs_image {
+	uint32_t bytes, n_kernels;
+	uint32_t text, text_len;	/* the transformed module, NUL behind it */
+	struct gs_image_kernel kernels[];
+};
+
+static inline const char *gs_image_text(const struct gs_image *image, uint32_t at)
+{
+	return at ? (const char *)image + at : NULL;
+}
+
+static inline const uint32_t *gs_image_sizes(const struct gs_image_kernel *kernel)
+{
+	return (const uint32_t *)((const char *)kernel + kernel->sizes);
+}
+
+/*
+ * The PTX in what a program gives the driver to load: text, a container, or a
+ * wrapper of one. @len is 0 if it isn't known. NULL: there is none to be used on a
+ * device of @arch, whatever the reason.
+ */
+struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch);
+void gs_source_free(struct gs_source *source);
+/* It has variables of its own, which variants must share with the originals. */
+bool gs_source_has_state(const struct gs_source *source);
+
+/*
+ * From now on the variants of @kernel are made with at most so many registers, also in
+ * later runs on a device like this. False: that was so already.
+ */
+bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t registers);
+
+/*
+ * The module with variants for @modes (GSX_BIT()s); NULL: none can be had. Else
+ * free() it, and *load, which is what the driver is to load.
+ */
+struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load);
+const struct gs_image_kernel *gs_image_find(const struct gs_image *image, const char *name);
+bool gs_image_is_variant(const char *name);
+
+#endif

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device memory: charged before it is allocated, given back when it is freed, or
+ * when its context goes. What the arbiter refuses is CUDA_ERROR_OUT_OF_MEMORY, and
+ * the driver isn't asked. The figures that a program sees are those of its limit,
+ * where that is tighter than the device.
+ *
+ * Charged is what was asked for: pitched memory with its pitch, arrays by their
+ * format, mipmaps a third more. Managed memory counts whole, wherever it lies now.
+ * What a driver's pool keeps beyond that, its contexts and the variables of modules
+ * don't count, nor does host memory, mapped or not. Memory of virtual addressing
+ * counts until it is released and mapped nowhere any more; imported memory is its
+ * exporter's. What a graph allocates when it is launched isn't counted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rest.h"
+
+#define BUCKETS	4096u
+
+enum kind { LINEAR, ARRAY, MIPMAPS, ALLOCATION, MAPPING };
+
+/* One thing that is charged, or the mapping of one. */
+struct entry {
+	struct entry *next;
+	enum kind kind;
+	uint64_t handle;
+	uint64_t bytes;
+	struct gs_device *dev;
+	uint64_t context;	/* its id; 0: no context's */
+	uint32_t refs;		/* of an allocation: handles and mappings */
+	uint64_t of;		/* a mapping's allocation */
+};
+
+static struct entry *buckets[BUCKETS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct entry **bucket_of(enum kind kind, uint64_t handle)
+{
+	return &buckets[(handle + kind) * 0x9e3779b97f4a7c15ull >> 52];
+}
+
+/* True: the arbiter lets us, or there is none. */
+static bool charge(struct gs_device *dev, uint64_t bytes)
+{
+	return !dev || !dev->gate ||
+	       gpushare_memory(dev->gate, GPUSHARE_MEM_CHARGE, bytes, NULL) != -ENOMEM;
+}
+
+static void uncharge(struct gs_device *dev, uint64_t bytes)
+{
+	if (dev && dev->gate && bytes)
+		gpushare_memory(dev->gate, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
+}
+
+static void enter(enum kind kind, uint64_t handle, uint64_t bytes, struct gs_device *dev,
+		  uint64_t context, uint64_t of)
+{
+	struct entry **bucket = bucket_of(kind, handle), *e = malloc(sizeof(*e));
+
+	if (!e) {	/* then it isn't limited */
+		uncharge(dev, bytes);
+		return;
+	}
+	*e = (struct entry){ .kind = kind, .handle = handle, .bytes = bytes, .dev = dev,
+			     .context = context, .refs = 1, .of = of };
+	pthread_mutex_lock(&lock);
+	e->next = *bucket;
+	*bucket = e;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The lock is held. */
+static struct entry **find(enum kind kind, uint64_t handle)
+{
+	struct entry **at = bucket_of(kind, handle);
+
+	for (; *at; at = &(*at)->next)
+		if ((*at)->kind == kind && (*at)->handle == handle)
+			return at;
+	return NULL;
+}
+
+static void take_out(struct entry **at, struct entry **dead)
+{
+	struct entry *e = *at;
+
+	*at = e->next;
+	e->next = *dead;
+	*dead = e;
+}
+
+/* Outside the lock: it takes a message to the arbiter. */
+static void settle(struct entry *dead)
+{
+	struct entry *e;
+
+	while ((e = dead)) {
+		dead = e->next;
+		uncharge(e->dev, e->bytes);
+		free(e);
+	}
+}
+
+/* One reference less; the last takes it out. The lock is held. */
+static void drop(enum kind kind, uint64_t handle, struct entry **dead)
+{
+	struct entry **at = find(kind, handle);
+
+	if (at && !--(*at)->refs)
+		take_out(at, dead);
+}
+
+static void freed(enum kind kind, uint64_t handle)
+{
+	struct entry *dead = NULL;
+
+	pthread_mutex_lock(&lock);
+	drop(kind, handle, &dead);
+	pthread_mutex_unlock(&lock);
+	settle(dead);
+}
+
+void gs_memory_gone(uint64_t context)
+{
+	struct entry **at, *dead = NULL;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < BUCKETS; i++)
+		for (at = &buckets[i]; *at;)
+			if ((*at)->context == context)
+				take_out(at, &dead);
+			else
+				at = &(*at)->next;
+	pthread_mutex_unlock(&lock);
+	settle(dead);
+}
+
+void gs_memory_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(buckets, 0, sizeof(buckets));
+}
+
+static uint64_t present(void)
+{
+	struct gs_context *c = gs_context_known();	/* from now on, for its end */
+
+	return c ? c->id : 0;
+}
+
+/* Charges @bytes, allocates by @call, and enters what came into @out. */
+#define ALLOCATE(kind, out, bytes_wanted, call) do {				\
+	struct gs_device *dev = gs_device_current();				\
+	uint64_t bytes = bytes_wanted;						\
+	CUresult r;								\
+										\
+	if (!charge(dev, bytes))						\
+		return CUDA_ERROR_OUT_OF_MEMORY;				\
+	r = call;								\
+	if (r || !(out))							\
+		uncharge(dev, bytes);						\
+	else									\
+		enter(kind, (uint64_t)(uintptr_t)*(out), bytes, dev, present(), 0); \
+	return r;								\
+} while (0)
+
+HOOK(cuMemAlloc_v2, CUdeviceptr *ptr, size_t size)
+{
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAlloc_v2)(ptr, size));
+}
+
+/* Of the oldest forms addresses and sizes have 32 bits. */
+HOOK(cuMemAlloc, uint32_t *ptr, unsigned int size)
+{
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAlloc)(ptr, size));
+}
+
+HOOK(cuMemAllocManaged, CUdeviceptr *ptr, size_t size, unsigned int flags)
+{
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAllocManaged)(ptr, size, flags));
+}
+
+/* The pitch is only known afterwards: the rest is charged then. */
+#define ALLOCATE_PITCHED(suffix)							\
+	struct gs_device *dev = gs_device_current();				\
+	uint64_t bytes = (uint64_t)width * height, all;				\
+	CUresult r;								\
+										\
+	if (!charge(dev, bytes))						\
+		return CUDA_ERROR_OUT_OF_MEMORY;				\
+	r = REAL(cuMemAllocPitch##suffix)(ptr, pitch, width, height, element);	\
+	if (r) {								\
+		uncharge(dev, bytes);						\
+		return r;							\
+	}									\
+	all = (uint64_t)*pitch * height;					\
+	if (all > bytes && !charge(dev, all - bytes)) {				\
+		REAL(cuMemFree##suffix)(*ptr);					\
+		uncharge(dev, bytes);						\
+		return CUDA_ERROR_OUT_OF_MEMORY;				\
+	}									\
+	enter(LINEAR, *ptr, all > bytes ? all : bytes, dev, present(), 0);	\
+	return r
+
+HOOK(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
+     unsigned int element)
+{
+	ALLOCATE_PITCHED(_v2);
+}
+
+HOOK(cuMemAllocPitch, uint32_t *ptr, unsigned int *pitch, unsigned int width,
+     unsigned int height, unsigned int element)
+{
+	ALLOCATE_PITCHED();
+}
+
+/* In a capture allocating and freeing become parts of a graph, which do it each time. */
+HOOK(cuMemAllocAsync, CUdeviceptr *ptr, size_t size, CUstream stream)
+{
+	gs_settle_stream(stream, false);
+	if (gs_is_captured(stream, false))
+		return REAL(cuMemAllocAsync)(ptr, size, stream);
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAllocAsync)(ptr, size, stream));
+}
+
+HOOK(cuMemAllocAsync_ptsz, CUdeviceptr *ptr, size_t size, CUstream stream)
+{
+	gs_settle_stream(stream, true);
+	if (gs_is_captured(stream, true))
+		return REAL(cuMemAllocAsync_ptsz)(ptr, size, stream);
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAllocAsync_ptsz)(ptr, size, stream));
+}
+
+HOOK(cuMemAllocFromPoolAsync, CUdeviceptr *ptr, size_t size, CUmemoryPool pool, CUstream stream)
+{
+	gs_settle_stream(stream, false);
+	if (gs_is_captured(stream, false))
+		return REAL(cuMemAllocFromPoolAsync)(ptr, size, pool, stream);
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAllocFromPoolAsync)(ptr, size, pool, stream));
+}
+
+HOOK(cuMemAllocFromPoolAsync_ptsz, CUdeviceptr *ptr, size_t size, CUmemoryPool pool,
+     CUstream stream)
+{
+	gs_settle_stream(stream, true);
+	if (gs_is_captured(stream, true))
+		return REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, size, pool, stream);
+	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, size, pool, stream));
+}
+
+static CUresult was_freed(CUresult r, enum kind kind, uint64_t handle)
+{
+	if (!r && handle)
+		freed(kind, handle);
+	return r;
+}
+
+HOOK(cuMemFree_v2, CUdeviceptr ptr)
+{
+	gs_settle_all();
+	return was_freed(REAL(cuMemFree_v2)(ptr), LINEAR, ptr);
+}
+
+HOOK(cuMemFree, uint32_t ptr)
+{
+	gs_settle_all();
+	return was_freed(REAL(cuMemFree)(ptr), LINEAR, ptr);
+}
+
+HOOK(cuMemFreeAsync, CUdeviceptr ptr, CUstream stream)
+{
+	bool recorded = gs_is_captured(stream, false);
+
+	gs_settle_stream(stream, false);
+	return was_freed(REAL(cuMemFreeAsync)(ptr, stream), LINEAR, recorded ? 0 : ptr);
+}
+
+HOOK(cuMemFreeAsync_ptsz, CUdeviceptr ptr, CUstream stream)
+{
+	bool recorded = gs_is_captured(stream, true);
+
+	gs_settle_stream(stream, true);
+	return was_freed(REAL(cuMemFreeAsync_ptsz)(ptr, stream), LINEAR, recorded ? 0 : ptr);
+}
+
+/* Bytes of one element of a channel; the formats that pack blocks come close to one. */
+static uint64_t format_bytes(int format)
+{
+	switch (format) {
+	case 0x01:	/* 8 bits */
+	case 0x08:
+		return 1;
+	case 0x02:	/* 16 bits */
+	case 0x09:
+	case 0x10:
+		return 2;
+	case 0x03:	/* 32 bits */
+	case 0x0a:
+	case 0x20:
+		return 4;
+	default:
+		return 1;
+	}
+}
+
+static uint64_t array_bytes(size_t width, size_t height, size_t depth, int format,
+			    unsigned int channels)
+{
+	return (uint64_t)width * (height ? height : 1) * (depth ? depth : 1) *
+	       (channels ? channels : 1) * format_bytes(format);
+}
+
+static uint64_t array3d_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	return d ? array_bytes(d->Width, d->Height, d->Depth, d->Format, d->NumChannels) : 0;
+}
+
+HOOK(cuArrayCreate_v2, CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
+{
+	ALLOCATE(ARRAY, array,
+		 d ? array_bytes(d->Width, d->Height, 1, d->Format, d->NumChannels) : 0,
+		 REAL(cuArrayCreate_v2)(array, d));
+}
+
+HOOK(cuArray3DCreate_v2, CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	ALLOCATE(ARRAY, array, array3d_bytes(d), REAL(cuArray3DCreate_v2)(array, d));
+}
+
+HOOK(cuArrayCreate, CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
+{
+	ALLOCATE(ARRAY, array,
+		 d ? array_bytes(d->Width, d->Height, 1, d->Format, d->NumChannels) : 0,
+		 REAL(cuArrayCreate)(array, d));
+}
+
+HOOK(cuArray3DCreate, CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+{
+	ALLOCATE(ARRAY, array,
+		 d ? array_bytes(d->Width, d->Height, d->Depth, d->Format, d->NumChannels) : 0,
+		 REAL(cuArray3DCreate)(array, d));
+}
+
+HOOK(cuMipmappedArrayCreate, CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d,
+     unsigned int levels)
+{
+	ALLOCATE(MIPMAPS, array, array3d_bytes(d) + (levels > 1 ? array3d_bytes(d) / 3 : 0),
+		 REAL(cuMipmappedArrayCreate)(array, d, levels));
+}
+
+HOOK(cuArrayDestroy, CUarray array)
+{
+	gs_settle_all();
+	return was_freed(REAL(cuArrayDestroy)(array), ARRAY, (uint64_t)(uintptr_t)array);
+}
+
+HOOK(cuMipmappedArrayDestroy, CUmipmappedArray array)
+{
+	gs_settle_all();
+	return was_freed(REAL(cuMipmappedArrayDestroy)(array), MIPMAPS,
+			 (uint64_t)(uintptr_t)array);
+}
+
+HOOK(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t size,
+     const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	struct gs_device *dev = prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ?
+				gs_device_of(prop->location.id) : NULL;
+	CUresult r;
+
+	if (!charge(dev, size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = REAL(cuMemCreate)(handle, size, prop, flags);
+	if (r)
+		uncharge(dev, size);
+	else
+		enter(ALLOCATION, *handle, size, dev, 0, 0);
+	return r;
+}
+
+static void hold(uint64_t handle)
+{
+	struct entry **at;
+
+	pthread_mutex_lock(&lock);
+	at = find(ALLOCATION, handle);
+	if (at)
+		(*at)->refs++;
+	pthread_mutex_unlock(&lock);
+}
+
+HOOK(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *handle, void *addr)
+{
+	CUresult r = REAL(cuMemRetainAllocationHandle)(handle, addr);
+
+	if (!r)
+		hold(*handle);
+	return r;
+}
+
+HOOK(cuMemRelease, CUmemGenericAllocationHandle handle)
+{
+	gs_settle_all();
+	return was_freed(REAL(cuMemRelease)(handle), ALLOCATION, handle);
+}
+
+HOOK(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+     unsigned long long flags)
+{
+	CUresult r = REAL(cuMemMap)(ptr, size, offset, handle, flags);
+
+	if (!r) {
+		hold(handle);
+		enter(MAPPING, ptr, 0, NULL, 0, handle);
+	}
+	return r;
+}
+
+/* It may take several mappings away at once. */
+HOOK(cuMemUnmap, CUdeviceptr ptr, size_t size)
+{
+	struct entry **at, *dead = NULL, *e;
+	CUresult r;
+	size_t i;
+
+	gs_settle_all();
+	r = REAL(cuMemUnmap)(ptr, size);
+	if (r)
+		return r;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < BUCKETS; i++)
+		for (at = &buckets[i]; *at;)
+			if ((*at)->kind == MAPPING && (*at)->handle - ptr < size)
+				take_out(at, &dead);
+			else
+				at = &(*at)->next;
+	/* What they held is put behind them, and isn't a mapping. */
+	for (e = dead; e; e = e->next)
+		if (e->kind == MAPPING) {
+			struct entry *more = NULL;
+
+			drop(ALLOCATION, e->of, &more);
+			if (more) {
+				more->next = e->next;
+				e->next = more;
+			}
+		}
+	pthread_mutex_unlock(&lock);
+	settle(dead);
+	return r;
+}
+
+/* The limit, and what is left of it: as they are if nobody limits. */
+static void clip(struct gs_device *dev, size_t *left, size_t *total)
+{
+	struct gpushare_memory m = { 0 };
+
+	if (!dev || !dev->gate ||
+	    gpushare_memory(dev->gate, GPUSHARE_MEM_UNCHARGE, 0, &m))
+		return;
+	if (total && m.total_bytes && *total > m.total_bytes)
+		*total = (size_t)m.total_bytes;
+	if (left && m.total_bytes && *left > m.available_bytes)
+		*left = (size_t)m.available_bytes;
+}
+
+HOOK(cuMemGetInfo_v2, size_t *left, size_t *total)
+{
+	CUresult r = REAL(cuMemGetInfo_v2)(left, total);
+
+	if (!r)
+		clip(gs_device_current(), left, total);
+	return r;
+}
+
+HOOK(cuDeviceTotalMem_v2, size_t *total, CUdevice dev)
+{
+	CUresult r = REAL(cuDeviceTotalMem_v2)(total, dev);
+
+	if (!r)
+		clip(gs_device_of(dev), NULL, total);
+	return r;
+}
+
+/* The oldest forms can't say more than 32 bits hold. */
+static void clip_old(struct gs_device *dev, unsigned int *left, unsigned int *total)
+{
+	size_t l = left ? *left : 0, t = total ? *total : 0;
+
+	clip(dev, left ? &l : NULL, total ? &t : NULL);
+	if (left)
+		*left = (unsigned int)l;
+	if (total)
+		*total = (unsigned int)t;
+}
+
+HOOK(cuMemGetInfo, unsigned int *left, unsigned int *total)
+{
+	CUresult r = REAL(cuMemGetInfo)(left, total);
+
+	if (!r)
+		clip_old(gs_device_current(), left, total);
+	return r;
+}
+
+HOOK(cuDeviceTotalMem, unsigned int *total, CUdevice dev)
+{
+	CUresult r = REAL(cuDeviceTotalMem)(total, dev);
+
+	if (!r)
+		clip_old(gs_device_of(dev), NULL, total);
+	return r;
+}

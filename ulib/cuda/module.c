@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Modules and libraries, and where the variants of their kernels are.
+ *
+ * A module is loaded as the program gave it, and its PTX is kept. When one of its
+ * kernels turns out to run long, the PTX is transformed and loaded once more, beside
+ * it. So programs whose kernels are short pay for a copy, and the originals run as
+ * they would, machine code included.
+ *
+ * Variants must share a module's variables with the originals, though. A module that
+ * has some is transformed before it is loaded, and holds both; if anything goes wrong
+ * with that, it is loaded as it is.
+ *
+ * Handles of functions and kernels are always those of the originals. Lists of
+ * functions don't show the variants.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cut.h"
+#include "module.h"
+#include "rest.h"
+#include "wrap.h"
+
+static struct gs_loaded *all;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct gs_loaded *gs_loaded_find(const void *handle)
+{
+	struct gs_loaded *l;
+
+	pthread_mutex_lock(&lock);
+	for (l = all; l && l->handle != handle; l = l->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+static void add(const struct gs_loaded *what)
+{
+	struct gs_loaded *l = malloc(sizeof(*l));
+	uint32_t i, m;
+
+	if (!l) {	/* never cut then */
+		gs_source_free(what->source);
+		if (!what->library && what->made)
+			gs_made_free(what->made);
+		return;
+	}
+	*l = *what;
+	for (i = 0; l->made && i < l->made->image->n_kernels; i++)
+		for (m = 0; m < GSX_MODES; m++)
+			l->n_variants += l->made->image->kernels[i].variant[m] != 0;
+	pthread_mutex_lock(&lock);
+	l->next = all;
+	all = l;
+	pthread_mutex_unlock(&lock);
+}
+
+static void let_go(struct gs_loaded *l, bool unload)
+{
+	gs_variants_free(l, unload);
+	gs_source_free(l->source);
+	free(l);
+}
+
+/*
+ * Takes out what goes with @handle, or with @context. Before the driver does, which
+ * may give the same handle to another thread at once.
+ */
+static struct gs_loaded *take_out(const void *handle, uint64_t context)
+{
+	struct gs_loaded **at = &all, *l, *taken = NULL;
+
+	pthread_mutex_lock(&lock);
+	while ((l = *at)) {
+		if (l->handle == handle || (handle && l->library == handle) ||
+		    (context && l->context == context)) {
+			*at = l->next;
+			l->next = taken;
+			taken = l;
+		} else {
+			at = &l->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	for (l = taken; l; l = l->next)
+		gs_records_gone(l->handle);
+	if (handle)
+		gs_records_gone(handle);
+	return taken;
+}
+
+static void let_all_go(struct gs_loaded *taken, bool unload)
+{
+	struct gs_loaded *l;
+
+	while ((l = taken)) {
+		taken = l->next;
+		let_go(l, unload);
+	}
+}
+
+/* The driver has unloaded what was @taken out; or hasn't, then it is put back. */
+static CUresult unloaded(CUresult r, struct gs_loaded *taken)
+{
+	struct gs_loaded *l;
+
+	if (!r) {
+		let_all_go(taken, true);
+		return r;
+	}
+	pthread_mutex_lock(&lock);
+	while ((l = taken)) {
+		taken = l->next;
+		l->next = all;
+		all = l;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+void gs_modules_gone(uint64_t context)
+{
+	let_all_go(take_out(NULL, context), false);
+}
+
+/* The device that a module is for, of a library the oldest of all; -1: none. */
+static CUdevice device_for(bool library)
+{
+	CUdevice best, i;
+	int n = 0;
+
+	if (REAL(cuCtxGetDevice)(&best))
+		best = -1;
+	if (!library || REAL(cuDeviceGetCount)(&n))
+		return best;
+	for (i = 0; i < n; i++)
+		if (best < 0 || gs_device_arch(i) < gs_device_arch(best))
+			best = i;
+	return best;
+}
+
+static char *read_file(const char *path, size_t *len)
+{
+	FILE *f = path ? fopen(path, "rbe") : NULL;
+	size_t room = 1 << 16, n;
+	char *text = NULL, *more;
+
+	*len = 0;
+	while (f) {
+		more = realloc(text, room + 1);
+		if (!more)
+			break;
+		text = more;
+		n = fread(text + *len, 1, room - *len, f);
+		*len += n;
+		if (*len < room)
+			break;
+		room *= 2;
+	}
+	if (f)
+		fclose(f);
+	if (text)
+		text[*len] = 0;
+	return text;
+}
+
+/* A call that loads something: @data or what is in the file. */
+struct request {
+	CUmodule *module;
+	CUlibrary *library;
+	bool is_library;	/* which of them */
+	const void *data;
+	const char *path;
+	bool file, fat, ex;	/* from @path, cuModuleLoadFatBinary(), cuModuleLoadDataEx() */
+	int *options, *library_options;
+	void **values, **library_values;
+	unsigned int n, n_library;
+};
+
+static CUresult load(const struct request *q, const void *data)
+{
+	if (q->is_library)
+		return REAL(cuLibraryLoadData)(q->library, data, q->options, q->values, q->n,
+					       q->library_options, q->library_values, q->n_library);
+	if (q->fat)
+		return REAL(cuModuleLoadFatBinary)(q->module, data);
+	if (q->ex)
+		return REAL(cuModuleLoadDataEx)(q->module, data, q->n, q->options, q->values);
+	return REAL(cuModuleLoadData)(q->module, data);
+}
+
+static CUresult load_plainly(const struct request *q)
+{
+	if (q->file && q->is_library)
+		return REAL(cuLibraryLoadFromFile)(q->library, q->path, q->options, q->values, q->n,
+						   q->library_options, q->library_values,
+						   q->n_library);
+	return q->file ? REAL(cuModuleLoad)(q->module, q->path) : load(q, q->data);
+}
+
+static void loaded(const struct request *q, struct gs_loaded *l)
+{
+	struct gs_context *c;
+
+	l->handle = q->is_library ? (const void *)*q->library : *q->module;
+	if (l->made)
+		l->made->variants = l->handle;
+	if (!q->is_library) {
+		c = gs_context_known();	/* from now on, for its end */
+		l->context = c ? c->id : 0;
+	}
+	add(l);
+}
+
+/* A module with variables, with its variants; false: it is to be loaded as it is. */
+static bool load_made(const struct request *q, struct gs_loaded *l, CUdevice ordinal)
+{
+	struct gs_device *dev = gs_device_of(ordinal);
+
+	if (!dev || !dev->gate)
+		return false;
+	l->made = calloc(1, sizeof(*l->made));
+	if (!l->made)
+		return false;
+	l->made->image = gs_image_make(l->source, gs_cut_modes(dev), &l->made->kept);
+	if (l->made->image && !load(q, l->made->kept)) {
+		loaded(q, l);
+		return true;
+	}
+	gs_made_free(l->made);
+	l->made = NULL;
+	return false;
+}
+
+static CUresult load_request(struct request *q)
+{
+	CUdevice ordinal = gs_cut_is_off() ? -1 : device_for(q->is_library);
+	struct gs_loaded l = { 0 };
+	bool done = false;
+	char *text = NULL;
+	CUresult r = CUDA_SUCCESS;
+	size_t len = 0;
+
+	if (q->file) {
+		text = read_file(q->path, &len);
+		q->data = text;
+	}
+	if (ordinal >= 0)
+		l.source = gs_source_take(q->data, len, gs_device_arch(ordinal));
+	if (l.source && gs_source_has_state(l.source)) {
+		done = load_made(q, &l, ordinal);
+		if (!done) {
+			gs_source_free(l.source);
+			l.source = NULL;
+		}
+	}
+	if (!done) {
+		r = load_plainly(q);
+		if (!r && l.source)
+			loaded(q, &l);
+		else
+			gs_source_free(l.source);
+	}
+	free(text);
+	return r;
+}
+
+HOOK(cuModuleLoadData, CUmodule *module, const void *data)
+{
+	return load_request(&(struct request){ .module = module, .data = data });
+}
+
+HOOK(cuModuleLoadDataEx, CUmodule *module, const void *data, unsigned int n, int *options,
+     void **values)
+{
+	return load_request(&(struct request){ .module = module, .data = data, .ex = true, .n = n,
+					       .options = options, .values = values });
+}
+
+HOOK(cuModuleLoadFatBinary, CUmodule *module, const void *data)
+{
+	return load_request(&(struct request){ .module = module, .data = data, .fat = true });
+}
+
+HOOK(cuModuleLoad, CUmodule *module, const char *path)
+{
+	return load_request(&(struct request){ .module = module, .path = path, .file = true });
+}
+
+HOOK(cuModuleUnload, CUmodule module)
+{
+	struct gs_loaded *taken;
+
+	gs_settle_all();
+	taken = module ? take_out(module, 0) : NULL;
+	return unloaded(REAL(cuModuleUnload)(module), taken);
+}
+
+#define LIBRARY_OPTIONS int *options, void **values, unsigned int n, int *library_options, \
+	void **library_values, unsigned int n_library
+#define LIBRARY_VALUES .options = options, .values = values, .n = n, \
+	.library_options = library_options, .library_values = library_values, \
+	.n_library = n_library
+
+HOOK(cuLibraryLoadData, CUlibrary *library, const void *data, LIBRARY_OPTIONS)
+{
+	return load_request(&(struct request){ .library = library, .is_library = true,
+					       .data = data, LIBRARY_VALUES });
+}
+
+HOOK(cuLibraryLoadFromFile, CUlibrary *library, const char *path, LIBRARY_OPTIONS)
+{
+	return load_request(&(struct request){ .library = library, .is_library = true,
+					       .path = path, .file = true, LIBRARY_VALUES });
+}
+
+HOOK(cuLibraryUnload, CUlibrary library)
+{
+	struct gs_loaded *taken;
+
+	gs_settle_all();
+	taken = library ? take_out(library, 0) : NULL;
+	return unloaded(REAL(cuLibraryUnload)(library), taken);
+}
+
+/*
+ * The module that a library is in one context: its functions are cut if it holds the
+ * variants itself.
+ */
+HOOK(cuLibraryGetModule, CUmodule *module, CUlibrary library)
+{
+	CUresult r = REAL(cuLibraryGetModule)(module, library);
+	struct gs_loaded *l = r ? NULL : gs_loaded_find(library);
+	struct gs_context *c;
+
+	if (l && l->n_variants && !gs_loaded_find(*module)) {
+		c = gs_context_known();
+		if (c)
+			add(&(struct gs_loaded){ .handle = *module, .library = library,
+					      .context = c->id, .made = l->made });
+	}
+	return r;
+}
+
+static void know(const void *handle, const char *name, const void *owner, enum gs_found found,
+		 CUcontext ctx)
+{
+	struct gs_loaded *l = name ? gs_loaded_find(owner) : NULL;
+	struct gs_record *r = gs_record_add(handle, owner);
+
+	if (!r || r->name)	/* or found before, perhaps in another way */
+		return;
+	r->ctx = ctx;
+	r->found = found;
+	r->why = "no PTX";
+	if (name && !r->title)
+		r->title = strdup(name);
+	if (l && !r->settings_lost)
+		__atomic_store_n(&r->name, r->title, __ATOMIC_RELEASE);
+}
+
+HOOK(cuModuleGetFunction, CUfunction *f, CUmodule module, const char *name)
+{
+	CUresult r = REAL(cuModuleGetFunction)(f, module, name);
+	CUcontext ctx = NULL;
+
+	if (!r) {
+		REAL(cuCtxGetCurrent)(&ctx);
+		know(*f, name, module, GS_FOUND_IN_MODULE, ctx);
+	}
+	return r;
+}
+
+HOOK(cuLibraryGetKernel, CUkernel *kernel, CUlibrary library, const char *name)
+{
+	CUresult r = REAL(cuLibraryGetKernel)(kernel, library, name);
+
+	if (!r)
+		know(*kernel, name, library, GS_FOUND_IN_LIBRARY, NULL);
+	return r;
+}
+
+HOOK(cuKernelGetFunction, CUfunction *f, CUkernel kernel)
+{
+	CUresult r = REAL(cuKernelGetFunction)(f, kernel);
+	struct gs_record *of = r ? NULL : gs_record_find(kernel), *mine;
+	CUcontext ctx = NULL;
+
+	if (!of)
+		return r;
+	REAL(cuCtxGetCurrent)(&ctx);
+	know(*f, of->name, of->owner, GS_FOUND_BY_KERNEL, ctx);
+	mine = gs_record_find(*f);
+	if (mine)
+		mine->of = of;
+	return r;
+}
+
+/* A function that came another way: from the runtime's own tables, or a list. */
+void gs_record_first(const struct gs_launch *l)
+{
+	const char *name = NULL;
+	CUmodule module = NULL;
+	CUcontext ctx = NULL;
+
+	if (l->whole || gs_is_missing(I_cuFuncGetName) ||
+	    REAL(cuFuncGetName)(&name, (CUfunction)l->handle) ||
+	    REAL(cuFuncGetModule)(&module, (CUfunction)l->handle) || !gs_loaded_find(module)) {
+		gs_record_add(l->handle, NULL);
+		return;
+	}
+	REAL(cuCtxGetCurrent)(&ctx);
+	know(l->handle, name, module, GS_FOUND_IN_MODULE, ctx);
+}
+
+HOOK(cuModuleGetFunctionCount, unsigned int *n, CUmodule module)
+{
+	CUresult r = REAL(cuModuleGetFunctionCount)(n, module);
+	struct gs_loaded *l = r ? NULL : gs_loaded_find(module);
+
+	if (l && n && *n >= l->n_variants)
+		*n -= l->n_variants;
+	return r;
+}
+
+HOOK(cuLibraryGetKernelCount, unsigned int *n, CUlibrary library)
+{
+	CUresult r = REAL(cuLibraryGetKernelCount)(n, library);
+	struct gs_loaded *l = r ? NULL : gs_loaded_find(library);
+
+	if (l && n && *n >= l->n_variants)
+		*n -= l->n_variants;
+	return r;
+}
+
+HOOK(cuModuleEnumerateFunctions, CUfunction *list, unsigned int n, CUmodule module)
+{
+	struct gs_loaded *l = gs_loaded_find(module);
+	unsigned int count = 0, i, at = 0;
+	CUfunction *whole = NULL;
+	const char *name;
+	CUresult r;
+
+	if (!l || !list || REAL(cuModuleGetFunctionCount)(&count, module) ||
+	    !(whole = calloc(count + 1, sizeof(*whole))))
+		return REAL(cuModuleEnumerateFunctions)(list, n, module);
+	r = REAL(cuModuleEnumerateFunctions)(whole, count, module);
+	for (i = 0; !r && i < count && at < n; i++)
+		if (whole[i] && !REAL(cuFuncGetName)(&name, whole[i]) && !gs_image_is_variant(name))
+			list[at++] = whole[i];
+	free(whole);
+	return r;
+}
+
+HOOK(cuLibraryEnumerateKernels, CUkernel *list, unsigned int n, CUlibrary library)
+{
+	struct gs_loaded *l = gs_loaded_find(library);
+	unsigned int count = 0, i, at = 0;
+	CUkernel *whole = NULL;
+	const char *name;
+	CUresult r;
+
+	if (!l || !list || REAL(cuLibraryGetKernelCount)(&count, library) ||
+	    !(whole = calloc(count + 1, sizeof(*whole))))
+		return REAL(cuLibraryEnumerateKernels)(list, n, library);
+	r = REAL(cuLibraryEnumerateKernels)(whole, count, library);
+	for (i = 0; !r && i < count && at < n; i++)
+		if (whole[i] && !REAL(cuKernelGetName)(&name, whole[i]) &&
+		    !gs_image_is_variant(name))
+			list[at++] = whole[i];
+	free(whole);
+	return r;
+}
+
+void gs_modules_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	gs_variants_forget();
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The variants of a kernel: made when it is first worth it, looked up by their names,
+ * set as the original is.
+ *
+ * A variant must not take more registers than gsx_register_cap() allows, or fewer blocks
+ * fit on the device. Whether it does is known when it is loaded, so a module is then
+ * transformed once more, with that cap for that kernel (the compiler finds its way in
+ * nearly all cases), and loaded beside the first. A variant that takes local memory which
+ * the original doesn't take spills, and isn't used. The caps of a module are kept on disk,
+ * so the next start has them at once; a module with variables, which can't be loaded
+ * twice, has them from then on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cut.h"
+#include "module.h"
+#include "rest.h"
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;	/* variants, one at a time */
+
+void gs_made_free(struct gs_made *made)
+{
+	free(made->image);
+	free(made->kept);
+	free(made);
+}
+
+void gs_variants_free(struct gs_loaded *l, bool unload)
+{
+	struct gs_made *m;
+
+	while (!l->library && (m = l->made)) {
+		l->made = m->next;
+		if (m->variants != l->handle && !l->context)
+			REAL(cuLibraryUnload)((CUlibrary)(uintptr_t)m->variants);
+		else if (m->variants != l->handle && unload)
+			REAL(cuModuleUnload)((CUmodule)(uintptr_t)m->variants);
+		gs_made_free(m);
+	}
+}
+
+/* Transforms and loads it, with the caps that are known by now. */
+static void make(struct gs_loaded *l, struct gs_device *dev)
+{
+	struct gs_made *m = calloc(1, sizeof(*m));
+	CUlibrary library = NULL;
+	CUmodule module = NULL;
+
+	if (!m)
+		return;
+	m->image = gs_image_make(l->source, gs_cut_modes(dev), &m->kept);
+	if (m->image && l->context) {
+		REAL(cuModuleLoadData)(&module, m->kept);
+		m->variants = module;
+	} else if (m->image) {
+		REAL(cuLibraryLoadData)(&library, m->kept, NULL, NULL, 0, NULL, NULL, 0);
+		m->variants = library;
+	}
+	if (!m->variants) {
+		gs_made_free(m);
+		return;
+	}
+	m->next = l->made;
+	l->made = m;
+}
+
+/* What is newest of its module goes for the kernel. */
+static const struct gs_image_kernel *take(struct gs_record *r, const struct gs_loaded *l)
+{
+	const struct gs_image_kernel *k = l->made ? gs_image_find(l->made->image, r->name) : NULL;
+
+	if (!k)
+		return NULL;
+	r->image = l->made->image;
+	r->variants = l->library ? l->handle : l->made->variants;
+	__atomic_store_n(&r->kernel, k, __ATOMIC_RELEASE);
+	return k;
+}
+
+/*
+ * How a kernel can be cut. If its module's PTX waits to be transformed, that is done
+ * now: it takes some milliseconds, once for a module with a kernel that runs long.
+ */
+const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_device *dev)
+{
+	const struct gs_image_kernel *k = __atomic_load_n(&r->kernel, __ATOMIC_ACQUIRE);
+	struct gs_loaded *l;
+
+	if (k || !r->name)
+		return k;
+	l = gs_loaded_find(r->owner);
+	if (!l)
+		return NULL;
+	pthread_mutex_lock(&making);
+	if (l->source && !l->made) {
+		make(l, dev);
+		if (!l->made) {
+			gs_source_free(l->source);
+			l->source = NULL;
+		}
+	}
+	k = take(r, l);
+	if (!k) {	/* not asked again */
+		r->why = "no variant";
+		r->name = NULL;
+	}
+	pthread_mutex_unlock(&making);
+	return k;
+}
+
+static CUresult set(const struct gs_record *r, const void *variant, const struct gs_setting *s)
+{
+	CUfunction f = (CUfunction)(uintptr_t)variant;
+	CUkernel k = (CUkernel)(uintptr_t)variant;
+
+	if (r->found == GS_FOUND_IN_LIBRARY)
+		return s->what == GS_SET_CACHE ? REAL(cuKernelSetCacheConfig)(k, s->value, s->dev) :
+			REAL(cuKernelSetAttribute)(s->what, s->value, k, s->dev);
+	if (s->what == GS_SET_CACHE)
+		return REAL(cuFuncSetCacheConfig)(f, s->value);
+	if (s->what == GS_SET_BANKS)
+		return REAL(cuFuncSetSharedMemConfig)(f, s->value);
+	return REAL(cuFuncSetAttribute)(f, s->what, s->value);
+}
+
+static const void *look_up(const struct gs_record *r, const char *name)
+{
+	CUmodule module = (CUmodule)(uintptr_t)r->variants;
+	CUlibrary library = (CUlibrary)(uintptr_t)r->variants;
+	CUfunction f = NULL;
+	CUkernel k = NULL;
+	uint32_t i;
+
+	switch (r->found) {
+	case GS_FOUND_IN_MODULE:
+		return REAL(cuModuleGetFunction)(&f, module, name) ? NULL : f;
+	case GS_FOUND_IN_LIBRARY:
+		return REAL(cuLibraryGetKernel)(&k, library, name) ? NULL : k;
+	case GS_FOUND_BY_KERNEL:
+		if (REAL(cuLibraryGetKernel)(&k, library, name))
+			return NULL;
+		for (i = 0; r->of && i < r->of->n_settings; i++)
+			if (set(r->of, k, &r->of->settings[i]))
+				return NULL;
+		return REAL(cuKernelGetFunction)(&f, k) ? NULL : f;
+	default:
+		return NULL;
+	}
+}
+
+static int attribute(const struct gs_record *r, const void *handle, int what, CUdevice dev)
+{
+	int value = 0;
+
+	if (r->found == GS_FOUND_IN_LIBRARY)
+		REAL(cuKernelGetAttribute)(&value, what, (CUkernel)(uintptr_t)handle, dev);
+	else
+		REAL(cuFuncGetAttribute)(&value, what, (CUfunction)(uintptr_t)handle);
+	return value;
+}
+
+/* The variant, set as the original is; NULL: there is none. */
+static const void *ready(const struct gs_record *r, unsigned int mode)
+{
+	const void *v = look_up(r, gs_image_text(r->image, r->kernel->variant[mode]));
+	uint32_t i;
+
+	for (i = 0; v && i < r->n_settings; i++)
+		if (set(r, v, &r->settings[i]))
+			v = NULL;
+	return v;
+}
+
+/*
+ * The variant @v, if it costs no more than the contract allows, or another that was
+ * made with a cap.
+ */
+static const void *affordable(struct gs_record *r, const void *v, unsigned int mode,
+			      struct gs_device *dev)
+{
+	uint32_t cap = gsx_register_cap((uint32_t)attribute(r, r->handle,
+							    CU_FUNC_ATTRIBUTE_NUM_REGS,
+							    dev->ordinal));
+	struct gs_loaded *l = gs_loaded_find(r->owner);
+
+	if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap) {
+		v = NULL;
+		if (l && l->library)
+			l = gs_loaded_find(l->library);
+		if (!l || !l->source)
+			return NULL;
+		if (gs_source_cap(l->source, r->name, cap) && !l->n_variants)
+			make(l, dev);
+		if (l->made->image != r->image && take(r, l))
+			v = ready(r, mode);
+		if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap)
+			v = NULL;
+	}
+	if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, dev->ordinal) >
+		 attribute(r, r->handle, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, dev->ordinal))
+		v = NULL;
+	return v;
+}
+
+const void *gs_variant(struct gs_record *r, unsigned int mode, struct gs_device *dev)
+{
+	const struct gs_image_kernel *k = __atomic_load_n(&r->kernel, __ATOMIC_ACQUIRE);
+	const void *v;
+
+	if (!k || !k->variant[mode])
+		return NULL;
+	v = __atomic_load_n(&r->variant[mode], __ATOMIC_ACQUIRE);
+	if (!v) {
+		pthread_mutex_lock(&making);
+		v = r->kernel ? affordable(r, ready(r, mode), mode, dev) : NULL;
+		if (!v)
+			v = GS_NO_VARIANT;
+		__atomic_store_n(&r->variant[mode], v, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&making);
+	}
+	return v == GS_NO_VARIANT ? NULL : v;
+}
+
+/* What was set on the original; is it lost, the kernel isn't cut any more. */
+static CUresult was_set(CUresult rc, const void *handle, int what, int value, CUdevice dev)
+{
+	struct gs_record *r = rc ? NULL : gs_record_find(handle);
+	struct gs_setting s = { what, value, dev };
+	unsigned int m, i = 0;
+
+	if (!r || !r->name)
+		return rc;
+	while (i < r->n_settings && (r->settings[i].what != what || r->settings[i].dev != dev))
+		i++;
+	/* With clusters the grid is more than its blocks. */
+	if (i == GS_SETTINGS || (what >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
+				 what <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)) {
+		r->settings_lost = true;
+		r->name = NULL;
+		__atomic_store_n(&r->kernel, NULL, __ATOMIC_RELEASE);
+		return rc;
+	}
+	r->settings[i] = s;
+	if (i == r->n_settings)
+		r->n_settings++;
+	for (m = 0; m < GSX_MODES; m++)
+		if (r->variant[m] && r->variant[m] != GS_NO_VARIANT && set(r, r->variant[m], &s))
+			r->variant[m] = GS_NO_VARIANT;
+	return rc;
+}
+
+HOOK(cuFuncSetAttribute, CUfunction f, int what, int value)
+{
+	gs_settle_all();	/* launches before it are as it was */
+	return was_set(REAL(cuFuncSetAttribute)(f, what, value), f, what, value, 0);
+}
+
+HOOK(cuFuncSetCacheConfig, CUfunction f, int config)
+{
+	gs_settle_all();
+	return was_set(REAL(cuFuncSetCacheConfig)(f, config), f, GS_SET_CACHE, config, 0);
+}
+
+HOOK(cuFuncSetSharedMemConfig, CUfunction f, int config)
+{
+	gs_settle_all();
+	return was_set(REAL(cuFuncSetSharedMemConfig)(f, config), f, GS_SET_BANKS, config, 0);
+}
+
+/* A kernel's functions are made after it, the variant's after the variant. */
+static CUresult kernel_was_set(CUresult rc, CUkernel k, int what, int value, CUdevice dev)
+{
+	struct gs_record *r = rc ? NULL : gs_record_find(k);
+	struct gs_device *on = r ? gs_device_of(dev) : NULL;
+	unsigned int m;
+
+	for (m = 0; on && m < GSX_MODES; m++)
+		gs_variant(r, m, on);
+	return was_set(rc, k, what, value, dev);
+}
+
+HOOK(cuKernelSetAttribute, int what, int value, CUkernel kernel, CUdevice dev)
+{
+	gs_settle_all();
+	return kernel_was_set(REAL(cuKernelSetAttribute)(what, value, kernel, dev), kernel, what,
+			      value, dev);
+}
+
+HOOK(cuKernelSetCacheConfig, CUkernel kernel, int config, CUdevice dev)
+{
+	gs_settle_all();
+	return kernel_was_set(REAL(cuKernelSetCacheConfig)(kernel, config, dev), kernel,
+			      GS_SET_CACHE, config, dev);
+}
+
+void gs_variants_forget(void)
+{
+	pthread_mutex_init(&making, NULL);
+}

@@ -161,6 +161,23 @@ DRIVER(cuGreenCtxDestroy, void *green)
 	return green ? cuCtxDestroy_v2(green_context) : CUDA_ERROR_INVALID_VALUE;
 }
 
+DRIVER(cuLinkCreate, unsigned int n, CUjit_option *opt, void **val, CUlinkState *state)
+{
+	return cuLinkCreate_v2(n, opt, val, state);
+}
+
+DRIVER(cuLinkAddData, CUlinkState state, CUjitInputType type, void *data, size_t size,
+       const char *name, unsigned int n, CUjit_option *opt, void **val)
+{
+	return cuLinkAddData_v2(state, type, data, size, name, n, opt, val);
+}
+
+DRIVER(cuLinkAddFile, CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
+       CUjit_option *opt, void **val)
+{
+	return cuLinkAddFile_v2(state, type, path, n, opt, val);
+}
+
 DRIVER(cuStreamBeginCaptureToCig, CUstream stream, void *params)
 {
 	if (!params || graphics_stream)

@@ -250,6 +250,46 @@ TEST(a_capture_ends_with_its_stream_or_context)
 	in_child(captures);
 }
 
+/* The oldest forms of linking: half the kernel by one of them, half by another. */
+static void oldest_links(void *arg)
+{
+	static const char head[] = ".version 7.0\n.target sm_75\n.address_size 64\n", file[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .func end() { ret; }\n";
+	char path[] = "/tmp/gpushare-rare-XXXXXX", text[512];
+	struct program p;
+	CUlinkState l;
+	size_t size;
+	void *out;
+	int fd;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	program_start(&p);
+	fd = mkstemp(path);
+	ASSERT_TRUE(fd >= 0);
+	EXPECT_EQ((ssize_t)sizeof(file) - 1, write(fd, file, sizeof(file) - 1));
+	close(fd);
+	snprintf(text, sizeof(text), "%s.extern .func end();\n"
+		 ".visible .entry spin(.param .u32 steps) { call end, (); ret; }\n", head);
+	MUST(FN(cuLinkCreate, unsigned int, void *, void **, CUlinkState *)(0, NULL, NULL, &l));
+	MUST(FN(cuLinkAddFile, CUlinkState, int, const char *, unsigned int, void *, void **)(
+		l, CU_JIT_INPUT_PTX, path, 0, NULL, NULL));
+	MUST(FN(cuLinkAddData, CUlinkState, int, void *, size_t, const char *, unsigned int, void *,
+		void **)(l, CU_JIT_INPUT_PTX, text, strlen(text) + 1, NULL, 0, NULL, NULL));
+	MUST(cuLinkComplete(l, &out, &size));
+	MUST(cuModuleLoadData(&p.module, out));
+	OK(cuLinkDestroy(l));
+	MUST(cuModuleGetFunction(&p.spin, p.module, "spin"));
+	EXPECT_GE(parts(&p), 2);
+	unlink(path);
+}
+
+TEST(the_oldest_forms_of_links)
+{
+	in_child(oldest_links);
+}
+
 /* Is the process a client of that device that waits? */
 static bool waits(pid_t pid, const char *key, uint64_t *unscheduled)
 {

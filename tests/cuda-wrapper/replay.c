@@ -86,6 +86,24 @@ static CUresult launch(const struct corpus_run *r, CUfunction f, int form, struc
 	}
 }
 
+/* The text as it comes out of a link; the link is no more. */
+static char *linked(char *text, size_t len)
+{
+	CUlinkState l;
+	size_t size;
+	void *out;
+
+	MUST(cuLinkCreate_v2(0, NULL, NULL, &l));
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, text, len + 1, "text", 0, NULL, NULL));
+	MUST(cuLinkComplete(l, &out, &size));
+	free(text);
+	text = malloc(size);
+	must(text ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, "malloc");
+	memcpy(text, out, size);
+	MUST(cuLinkDestroy(l));
+	return text;
+}
+
 /* One kernel, from a module or a library that is loaded for it alone. */
 static void run(const struct corpus_run *r, int form, const CUdeviceptr buf[5], unsigned char *out)
 {
@@ -103,6 +121,8 @@ static void run(const struct corpus_run *r, int form, const CUdeviceptr buf[5], 
 	text = corpus_text(r, cc, &len);
 	if (!text)
 		return;
+	if (form % 3 == 1)
+		text = linked(text, len);
 	if (form & 8) {
 		MUST(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
 		MUST(cuLibraryGetKernel(&kernel, library, r->name));

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "cut.h"
+#include "link.h"
 #include "rest.h"
 #include "wrap.h"
 #include "../glibc.h"
@@ -223,6 +224,7 @@ static void in_child(void)
 	gs_lanes_forget();
 	gs_captures_forget();
 	gs_modules_forget();
+	gs_links_forget();
 	gs_records_forget();
 	gs_memory_forget();
 	gs_devices_forget();

@@ -72,6 +72,9 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 
 #define CU_MEM_LOCATION_TYPE_DEVICE	1
 
+#define CU_JIT_INPUT_PTX	1
+#define CU_JIT_INPUT_FATBINARY	2
+
 typedef struct {
 	uint32_t id, pad;
 	union {
@@ -199,6 +202,11 @@ X(cuLibraryGetKernel, CUkernel *kernel, CUlibrary library, const char *name);
 X(cuLibraryGetKernelCount, unsigned int *n, CUlibrary library);
 X(cuModuleGetFunctionCount, unsigned int *n, CUmodule module);
 X(cuKernelGetFunction, CUfunction *f, CUkernel kernel);
+X(cuLinkCreate_v2, unsigned int n, int *options, void **values, CUlinkState *state);
+X(cuLinkAddData_v2, CUlinkState state, int type, void *data, size_t size, const char *name,
+  unsigned int n, int *options, void **values);
+X(cuLinkComplete, CUlinkState state, void **out, size_t *size);
+X(cuLinkDestroy, CUlinkState state);
 X(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, CUfunction f, int threads,
   size_t dynamic);
 X(cuMemAlloc_v2, CUdeviceptr *ptr, size_t bytes);

@@ -6,7 +6,8 @@
  * what came in a container as a container of one entry with the compiler's options
  * that the original had. PTX is only taken where the driver would use it or could
  * as well: for this architecture or an older one, and not if there is machine code
- * for a newer one. Relocatable code is left to the linker.
+ * for a newer one. Relocatable code is taken where we know what it was linked with
+ * (link.c): then each input is transformed by itself, and all are linked once more.
  *
  * Results are kept on disk, so that a program's second start costs a digest.
  */
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "image.h"
+#include "link.h"
 #include "../slicer/cache.h"
 #include "xform_id.h"
 
@@ -27,16 +29,25 @@ struct cap {
 	uint64_t registers;
 };
 
-struct gs_source {
+/* A text, and how it came. */
+struct part {
 	char *ptx;
 	size_t len;
+	uint32_t input;		/* of the link */
+	bool in_container;
+	struct gsx_fat_entry entry;
+	char *options;		/* the entry's, of our own */
+};
+
+/* What a module is made of: one part, or those of a link that are PTX. */
+struct gs_source {
+	struct part *parts;
+	uint32_t n;
 	uint32_t arch;
 	struct cap *caps;
 	size_t n_caps;
 	bool caps_read;
-	bool in_container;
-	struct gsx_fat_entry entry;
-	char *options;		/* the entry's, of our own */
+	struct gs_link *link;	/* NULL: a module by itself */
 };
 
 static bool is_ptx(const char *text)
@@ -68,7 +79,8 @@ static bool fits(const struct gsx_fat_entry *e, uint32_t arch)
 	return e->arch <= arch;
 }
 
-static bool take_from_container(struct gs_source *s, const void *data, uint32_t arch)
+/* @relocatable: what is to be linked will do as well. */
+static bool take_from_container(struct part *p, const void *data, uint32_t arch, bool relocatable)
 {
 	struct gsx_fat_entry e, best = { 0 };
 	uint32_t machine = 0;
@@ -83,25 +95,36 @@ static bool take_from_container(struct gs_source *s, const void *data, uint32_t 
 		if (e.kind == GSX_FAT_CUBIN && e.arch > machine)
 			machine = e.arch;
 		if (e.kind == GSX_FAT_PTX && (!best.data || e.arch > best.arch) &&
-		    !has_option(&e, "--compile-only"))
+		    (relocatable || !has_option(&e, "--compile-only")))
 			best = e;
 	}
 	if (rc || !best.data || best.arch < machine ||
-	    gsx_fat_unpack(&best, MAX_PTX, &s->ptx, &s->len))
+	    gsx_fat_unpack(&best, MAX_PTX, &p->ptx, &p->len))
 		return false;
-	s->in_container = true;
-	s->entry = best;
-	s->entry.name_len = 0;	/* not worth a copy */
-	s->options = malloc(best.options_len + 1);
-	if (!s->options)
+	p->in_container = true;
+	p->entry = best;
+	p->entry.name_len = 0;	/* not worth a copy */
+	p->options = malloc(best.options_len + 1);
+	if (!p->options)
 		return false;
 	if (best.options_len)
-		memcpy(s->options, best.options, best.options_len);
-	s->entry.options = s->options;
+		memcpy(p->options, best.options, best.options_len);
+	p->entry.options = p->options;
 	return true;
 }
 
-static bool take(struct gs_source *s, const void *data, size_t len, uint32_t arch)
+static bool take_text(struct part *p, const char *text, size_t len)
+{
+	p->len = len;
+	p->ptx = malloc(len + 1);
+	if (!p->ptx)
+		return false;
+	memcpy(p->ptx, text, len);
+	p->ptx[len] = 0;
+	return true;
+}
+
+static bool take(struct part *p, const void *data, size_t len, uint32_t arch)
 {
 	const struct gsx_fat_wrapper *w = data;
 	uint32_t magic;
@@ -111,22 +134,59 @@ static bool take(struct gs_source *s, const void *data, size_t len, uint32_t arc
 	memcpy(&magic, data, sizeof(magic));
 	if (magic == GSX_FAT_WRAPPER_MAGIC)
 		return w->data && !(w->version == 2 && w->more) &&
-		       take_from_container(s, w->data, arch);
+		       take_from_container(p, w->data, arch, false);
 	if (magic == GSX_FAT_MAGIC)
-		return (!len || gsx_fat_length(data) <= len) && take_from_container(s, data, arch);
+		return (!len || gsx_fat_length(data) <= len) &&
+		       take_from_container(p, data, arch, false);
 	/* The other things begin with bytes that no text has. */
 	if (!isspace((uint8_t)*(const char *)data) && *(const char *)data != '.' &&
 	    *(const char *)data != '/')
 		return false;
-	if (!is_ptx(data))
-		return false;
-	s->len = len ? strnlen(data, len) : strlen(data);
-	s->ptx = malloc(s->len + 1);
-	if (!s->ptx)
-		return false;
-	memcpy(s->ptx, data, s->len);
-	s->ptx[s->len] = 0;
-	return true;
+	return is_ptx(data) && take_text(p, data, len ? strnlen(data, len) : strlen(data));
+}
+
+static bool take_input(struct part *p, const struct gs_link_input *in, uint32_t arch)
+{
+	if (in->type == CU_JIT_INPUT_PTX)
+		return take_text(p, in->data, strnlen(in->data, in->size));
+	return in->type == CU_JIT_INPUT_FATBINARY && in->size >= 16 &&
+	       gsx_fat_length(in->data) && gsx_fat_length(in->data) <= in->size &&
+	       take_from_container(p, in->data, arch, true);
+}
+
+static void part_free(struct part *p)
+{
+	free(p->ptx);
+	free(p->options);
+}
+
+static bool take_link(struct gs_source *s, struct gs_link *link)
+{
+	uint32_t i;
+
+	s->link = link;
+	s->parts = calloc(link->n, sizeof(*s->parts));
+	for (i = 0; s->parts && i < link->n; i++) {
+		if (take_input(&s->parts[s->n], &link->inputs[i], s->arch)) {
+			s->parts[s->n++].input = i;
+		} else {
+			part_free(&s->parts[s->n]);
+			s->parts[s->n] = (struct part){ 0 };
+		}
+	}
+	return s->n > 0;
+}
+
+/* It is a program's own PTX, or what the program linked from some. */
+static bool take_any(struct gs_source *s, const void *data, size_t len)
+{
+	struct gs_link *link = gs_link_find(data, len);
+
+	if (link)
+		return take_link(s, link);
+	s->parts = calloc(1, sizeof(*s->parts));
+	s->n = s->parts != NULL;
+	return s->n && take(s->parts, data, len, s->arch);
 }
 
 struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch)
@@ -135,7 +195,7 @@ struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch)
 
 	if (s)
 		s->arch = arch;
-	if (s && !take(s, data, len, arch)) {
+	if (s && !take_any(s, data, len)) {
 		gs_source_free(s);
 		s = NULL;
 	}
@@ -144,10 +204,14 @@ struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch)
 
 void gs_source_free(struct gs_source *source)
 {
+	uint32_t i;
+
 	if (!source)
 		return;
-	free(source->ptx);
-	free(source->options);
+	for (i = 0; i < source->n; i++)
+		part_free(&source->parts[i]);
+	free(source->parts);
+	gs_link_put(source->link);
 	free(source->caps);
 	free(source);
 }
@@ -170,9 +234,8 @@ static bool makes_variable(const char *directive)
  * A directive of the module that makes a variable, which stands outside all brackets.
  * All of the text is looked through at each load, so what can't matter is leapt over.
  */
-bool gs_source_has_state(const struct gs_source *source)
+static bool text_has_state(const char *t)
 {
-	const char *t = source->ptx;
 	size_t depth = 0;
 
 	for (;; t++) {
@@ -208,6 +271,17 @@ bool gs_source_has_state(const struct gs_source *source)
 		if (!*t)
 			return false;
 	}
+}
+
+/* What a link's other inputs have, no kernel sees that is cut: it would declare it. */
+bool gs_source_has_state(const struct gs_source *source)
+{
+	uint32_t i;
+
+	for (i = 0; i < source->n; i++)
+		if (text_has_state(source->parts[i].ptx))
+			return true;
+	return false;
 }
 
 static uint32_t put_text(struct gs_image *image, uint32_t *at, const char *text, size_t len)
@@ -290,6 +364,14 @@ static bool is_sound(const struct gs_image *image, size_t len)
 	return true;
 }
 
+static void add_texts(struct gs_sha256 *sha, const struct gs_source *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		gs_sha256_add_part(sha, s->parts[i].ptx, s->parts[i].len);
+}
+
 static void caps_key(const struct gs_source *s, uint8_t key[GS_SHA256_BYTES])
 {
 	static const char what[] = "libcuda wrapper, caps, " GS_XFORM_ID;
@@ -298,7 +380,7 @@ static void caps_key(const struct gs_source *s, uint8_t key[GS_SHA256_BYTES])
 	gs_sha256_init(&sha);
 	gs_sha256_add_part(&sha, what, sizeof(what));
 	gs_sha256_add_part(&sha, &s->arch, sizeof(s->arch));
-	gs_sha256_add_part(&sha, s->ptx, s->len);
+	add_texts(&sha, s);
 	gs_sha256_end(&sha, key);
 }
 
@@ -368,13 +450,109 @@ static uint32_t cap(void *arg, const char *kernel, enum gsx_mode mode)
 	return c ? (uint32_t)c->registers : 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct gsx_kernel *const *first = a, *const *second = b;
+
+	return strcmp((*first)->name, (*second)->name);
+}
+
+/* Kernels of one name in several parts: a name doesn't tell which of them is launched. */
+static bool drop_namesakes(struct gsx_kernel *kernels, uint32_t n)
+{
+	struct gsx_kernel **sorted = calloc(n + 1, sizeof(*sorted));
+	uint32_t i;
+
+	if (!sorted)
+		return false;
+	for (i = 0; i < n; i++)
+		sorted[i] = &kernels[i];
+	qsort(sorted, n, sizeof(*sorted), by_name);
+	for (i = 1; i < n; i++)
+		if (!by_name(&sorted[i - 1], &sorted[i])) {
+			memset(sorted[i - 1]->variant, 0, sizeof(sorted[i]->variant));
+			memset(sorted[i]->variant, 0, sizeof(sorted[i]->variant));
+		}
+	free(sorted);
+	return true;
+}
+
+/* What came of each part as one: the texts with a NUL behind each, and all their kernels. */
+static struct gs_image *pack_all(const struct gs_source *s, const struct gsx_result *r)
+{
+	struct gsx_result all = { 0 };
+	struct gs_image *image = NULL;
+	struct gsx_kernel *kernels;
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++) {
+		all.len += (r[i].text ? r[i].len : s->parts[i].len) + 1;
+		all.n_kernels += r[i].n_kernels;
+	}
+	all.text = malloc(all.len);
+	kernels = calloc(all.n_kernels + 1, sizeof(*kernels));
+	if (!all.text || !kernels)
+		goto out;
+	all.kernels = kernels;
+	all.len = 0;
+	all.n_kernels = 0;
+	for (i = 0; i < s->n; i++) {
+		const char *text = r[i].text ? r[i].text : s->parts[i].ptx;
+		size_t len = r[i].text ? r[i].len : s->parts[i].len;
+
+		memcpy(all.text + all.len, text, len);
+		all.text[all.len + len] = 0;
+		all.len += len + 1;
+		if (r[i].n_kernels)
+			memcpy(kernels + all.n_kernels, r[i].kernels,
+			       r[i].n_kernels * sizeof(*kernels));
+		all.n_kernels += r[i].n_kernels;
+	}
+	if (s->n == 1 || drop_namesakes(kernels, all.n_kernels))
+		image = pack(&all);
+out:
+	free(all.text);
+	free(kernels);
+	return image;
+}
+
+/* A part that can't be read stays as it is; NULL: none can, or there is no memory. */
+static struct gs_image *transform_all(struct gs_source *s, uint32_t modes)
+{
+	struct gsx_options options = { .modes = modes, .cap = cap, .arg = s };
+	struct gsx_text *others = calloc(s->n, sizeof(*others)), own;
+	struct gsx_result *r = calloc(s->n, sizeof(*r));
+	struct gs_image *image = NULL;
+	uint32_t i, good = 0;
+
+	if (!r || !others)
+		goto out;
+	/* The last place is for the part itself. */
+	for (i = 0; i < s->n; i++)
+		others[i] = (struct gsx_text){ s->parts[i].ptx, s->parts[i].len };
+	options.linked = others;
+	options.n_linked = s->n - 1;
+	for (i = s->n; i-- > 0;) {
+		own = others[i];
+		others[i] = others[s->n - 1];
+		good += !gsx_ptx_transform(own.text, own.len, &options, &r[i]);
+		others[i] = own;
+	}
+	if (good)
+		image = pack_all(s, r);
+	for (i = 0; i < s->n; i++)
+		gsx_result_free(&r[i]);
+out:
+	free(others);
+	free(r);
+	return image;
+}
+
 static struct gs_image *transform(struct gs_source *s, uint32_t modes)
 {
-	static const char what[] = "libcuda wrapper, image 3, " GS_XFORM_ID;
-	struct gsx_options options = { .modes = modes, .cap = cap, .arg = s };
-	struct gs_image *image = NULL;
+	static const char what[] = "libcuda wrapper, image 4, " GS_XFORM_ID;
+	struct gs_image *image;
 	uint8_t key[GS_SHA256_BYTES];
-	struct gsx_result r;
 	struct gs_sha256 sha;
 	void *kept;
 	size_t len;
@@ -384,16 +562,14 @@ static struct gs_image *transform(struct gs_source *s, uint32_t modes)
 	gs_sha256_add_part(&sha, what, sizeof(what));
 	gs_sha256_add_part(&sha, &modes, sizeof(modes));
 	gs_sha256_add_part(&sha, s->caps, s->n_caps * sizeof(*s->caps));
-	gs_sha256_add_part(&sha, s->ptx, s->len);
+	add_texts(&sha, s);
 	gs_sha256_end(&sha, key);
 	if (!gs_cache_get(key, &kept, &len)) {
 		if (is_sound(kept, len))
 			return kept;
 		free(kept);
 	}
-	if (!gsx_ptx_transform(s->ptx, s->len, &options, &r))
-		image = pack(&r);
-	gsx_result_free(&r);
+	image = transform_all(s, modes);
 	if (image)
 		gs_cache_put(key, image, image->bytes);
 	return image;
@@ -410,31 +586,64 @@ static bool can_be_cut(const struct gs_image *image)
 	return false;
 }
 
+/* The text in the form in which the part came, to free(); NULL: no memory. */
+static void *in_its_form(const struct part *p, const char *text, size_t len, size_t *bytes)
+{
+	struct gsx_fat_entry entry = p->entry;
+	void *out;
+
+	if (!p->in_container) {
+		*bytes = len + 1;
+		out = malloc(*bytes);
+		return out ? memcpy(out, text, *bytes) : NULL;
+	}
+	entry.flags &= ~(GSX_FAT_LZ4 | GSX_FAT_ZSTD);
+	entry.data = text;
+	entry.stored = len + 1;
+	entry.size = len + 1;
+	return gsx_fat_write(&entry, 1, &out, bytes) ? NULL : out;
+}
+
+/* All that was linked once more, with these texts. */
+static void *link_again(const struct gs_source *s, const char *text, size_t len)
+{
+	struct gs_link_text *with = calloc(s->link->n, sizeof(*with));
+	const char *end = text + len;
+	void *load = NULL;
+	bool ready = with;
+	uint32_t i;
+
+	for (i = 0; ready && i < s->n; i++) {
+		struct gs_link_text *to = &with[s->parts[i].input];
+
+		ready = text < end;
+		if (ready)
+			to->data = in_its_form(&s->parts[i], text, strlen(text), &to->size);
+		ready = ready && to->data;
+		text += ready ? strlen(text) + 1 : 0;
+	}
+	if (ready)
+		load = gs_link_again(s->link, with);
+	for (i = 0; with && i < s->link->n; i++)
+		free(with[i].data);
+	free(with);
+	return load;
+}
+
 struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load)
 {
 	struct gs_image *image = transform(source, modes);
-	struct gsx_fat_entry entry;
-	size_t packed;
+	const char *text;
+	size_t bytes;
 
 	*load = NULL;
-	if (!image || !can_be_cut(image))
-		goto none;
-	if (!source->in_container) {
-		*load = malloc(image->text_len + 1);
-		if (!*load)
-			goto none;
-		memcpy(*load, gs_image_text(image, image->text), image->text_len + 1);
-		return image;
+	if (image && can_be_cut(image)) {
+		text = gs_image_text(image, image->text);
+		*load = source->link ? link_again(source, text, image->text_len) :
+			in_its_form(source->parts, text, strlen(text), &bytes);
 	}
-	entry = source->entry;
-	entry.flags &= ~(GSX_FAT_LZ4 | GSX_FAT_ZSTD);
-	entry.data = gs_image_text(image, image->text);
-	entry.stored = image->text_len + 1;
-	entry.size = image->text_len + 1;
-	if (!gsx_fat_write(&entry, 1, load, &packed))
+	if (*load)
 		return image;
-	*load = NULL;
-none:
 	free(image);
 	return NULL;
 }

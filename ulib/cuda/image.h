@@ -21,7 +21,7 @@ struct gs_image_kernel {
 
 struct gs_image {
 	uint32_t bytes, n_kernels;
-	uint32_t text, text_len;	/* the transformed module, NUL behind it */
+	uint32_t text, text_len;	/* the transformed texts, a NUL behind each */
 	struct gs_image_kernel kernels[];
 };
 
@@ -36,9 +36,9 @@ static inline const uint32_t *gs_image_sizes(const struct gs_image_kernel *kerne
 }
 
 /*
- * The PTX in what a program gives the driver to load: text, a container, or a
- * wrapper of one. @len is 0 if it isn't known. NULL: there is none to be used on a
- * device of @arch, whatever the reason.
+ * The PTX in what a program gives the driver to load: text, a container, a wrapper
+ * of one, or what it linked from such. @len is 0 if it isn't known. NULL: there is none
+ * to be used on a device of @arch, whatever the reason.
  */
 struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch);
 void gs_source_free(struct gs_source *source);

@@ -142,7 +142,7 @@ static CUdevice device_for(bool library)
 	return best;
 }
 
-static char *read_file(const char *path, size_t *len)
+char *gs_read_file(const char *path, size_t *len)
 {
 	FILE *f = path ? fopen(path, "rbe") : NULL;
 	size_t room = 1 << 16, n;
@@ -245,7 +245,7 @@ static CUresult load_request(struct request *q)
 	size_t len = 0;
 
 	if (q->file) {
-		text = read_file(q->path, &len);
+		text = gs_read_file(q->path, &len);
 		q->data = text;
 	}
 	if (ordinal >= 0)

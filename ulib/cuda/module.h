@@ -27,6 +27,7 @@ struct gs_loaded {
 
 /* module.c */
 struct gs_loaded *gs_loaded_find(const void *handle);
+char *gs_read_file(const char *path, size_t *len);	/* with a NUL behind; NULL: it can't be */
 
 /* variant.c */
 void gs_made_free(struct gs_made *made);

@@ -245,6 +245,11 @@ struct gsx_result {
 	void *memory;		/* private */
 };
 
+struct gsx_text {
+	const char *text;
+	size_t len;
+};
+
 struct gsx_options {
 	const char *file;	/* name for messages; NULL: "ptx" */
 	uint32_t modes;		/* GSX_BIT()s wanted; 0: report only, no text */
@@ -255,6 +260,12 @@ struct gsx_options {
 	 */
 	uint32_t (*cap)(void *arg, const char *kernel, enum gsx_mode mode);
 	void *arg;
+	/*
+	 * The other texts that this is linked with, for functions that it calls and they
+	 * have; what isn't PTX among them is passed over. Each is transformed by itself.
+	 */
+	const struct gsx_text *linked;
+	uint32_t n_linked;
 	size_t max_memory;	/* 0: 64 MiB and 64 times the input */
 };
 

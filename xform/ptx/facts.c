@@ -16,6 +16,7 @@ struct walk {
 	struct module_facts *mf;
 	const struct ptx_module *m;
 	struct function_facts *f;
+	const uint32_t *outside;
 	uint32_t line;
 };
 
@@ -171,6 +172,21 @@ static bool is_system_call(const struct ptx_module *m, uint32_t sym)
 	return false;
 }
 
+/* Another module has its body, and that is one that can be called as it is. */
+static bool is_outside(const struct walk *w, uint32_t function)
+{
+	return w->outside && (w->outside[function] & (FACT(F_OUTSIDE) | FACT(F_EXTERN))) ==
+			     FACT(F_OUTSIDE);
+}
+
+/* Nobody knows what is called. */
+static bool is_unknown(const struct walk *w, uint32_t function)
+{
+	const struct ptx_function *f = &w->m->functions[function];
+
+	return !f->has_body && !is_system_call(w->m, f->sym) && !is_outside(w, function);
+}
+
 static int add_call(struct walk *w, uint32_t callee)
 {
 	struct module_facts *mf = w->mf;
@@ -205,8 +221,10 @@ static int call(struct walk *w, const struct ptx_stmt *s)
 	sym = &w->m->syms[f->sym];
 	if (!f->has_body && (begins(sym, "cuda") || begins(sym, "__cuda")))
 		note(w, F_DEVICE_LAUNCH);
-	else if (!f->has_body && !is_system_call(w->m, f->sym))
+	else if (is_unknown(w, callee))
 		note(w, F_EXTERN);
+	else if (is_outside(w, callee))
+		note(w, F_OUTSIDE);
 	return add_call(w, callee);
 }
 
@@ -280,6 +298,10 @@ static int scan(struct walk *w, const struct ptx_function *f)
 	int err;
 
 	w->f->first_call = w->mf->n_calls;
+	w->line = f->line;
+	for (i = 0; w->outside && i < FACTS; i++)
+		if (w->outside[f - w->m->functions] & FACT(i))
+			note(w, i);
 	for (i = f->body; i < f->body + f->n_body; i++) {
 		const struct ptx_stmt *s = &w->m->stmts[i];
 
@@ -360,9 +382,9 @@ static int carry(struct module_facts *mf, uint32_t n)
 	return 0;
 }
 
-int facts_find(struct module_facts *mf, const struct ptx_module *m)
+int facts_find(struct module_facts *mf, const struct ptx_module *m, const uint32_t *outside)
 {
-	struct walk w = { .mf = mf, .m = m };
+	struct walk w = { .mf = mf, .m = m, .outside = outside };
 	uint32_t i, n = m->n_functions + 1;
 	int err;
 
@@ -385,7 +407,7 @@ int facts_find(struct module_facts *mf, const struct ptx_module *m)
 		err = add_call(&w, i);
 		if (err)
 			return err;
-		if (!m->functions[i].has_body && !is_system_call(m, m->functions[i].sym)) {
+		if (is_unknown(&w, i)) {
 			w.line = m->functions[i].line;
 			note(&w, F_EXTERN);
 			w.f->all |= FACT(F_EXTERN);

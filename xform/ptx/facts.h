@@ -6,6 +6,8 @@
 #ifndef GSX_PTX_FACTS_H
 #define GSX_PTX_FACTS_H
 
+#include <gsxform.h>
+
 #include "ptx.h"
 
 /* The low bits: which of the grid's registers are read. */
@@ -24,6 +26,7 @@ enum fact {
 	F_DEVICE_LAUNCH,
 	F_INDIRECT,		/* calls through a register */
 	F_EXTERN,		/* calls a body that we don't have, and don't know */
+	F_OUTSIDE,		/* calls one that a module has which is linked with this */
 	F_SPECIAL_USE,
 	F_EXIT,			/* ends the thread */
 	F_BARRIER,		/* a barrier that threads which are done would disturb */
@@ -62,9 +65,19 @@ struct module_facts {
 	uint32_t indirect;	/* index of the last one of f */
 };
 
-/* 0 or -ENOMEM; facts_free() in each case. */
-int facts_find(struct module_facts *mf, const struct ptx_module *m);
+/*
+ * 0 or -ENOMEM; facts_free() in each case. @outside: of each function, what is known of it
+ * from elsewhere (FACT()s); NULL: nothing is.
+ */
+int facts_find(struct module_facts *mf, const struct ptx_module *m, const uint32_t *outside);
 void facts_free(struct module_facts *mf);
+
+/*
+ * Fills in outside[m->n_functions], which is zeroed, from the texts that are linked with
+ * the module. 0, -ENOMEM or -E2BIG.
+ */
+int outside_find(uint32_t *outside, const struct ptx_module *m, const struct gsx_text *linked,
+		 uint32_t n, size_t limit);
 
 /* A read of memory as it is made to see others' writes, whatever is done with it. */
 bool looks_at_memory(const struct ptx_opcode *o);

@@ -23,6 +23,8 @@ static const struct {
 	{ F_CLUSTER, GSX_CLUSTER, ALL, "uses thread block clusters" },
 	{ F_DEVICE_LAUNCH, GSX_DEVICE_LAUNCH, ALL, "launches kernels from the device" },
 	{ F_EXTERN, GSX_EXTERN_CALL, ALL, "calls a function whose body isn't in this module" },
+	{ F_OUTSIDE, GSX_EXTERN_CALL, WORKERS,
+	  "calls a function in a module that is linked with this one" },
 	{ F_SPECIAL_USE, GSX_SPECIAL_USE, ALL, "reads a block number in a form that isn't known" },
 	{ F_UNKNOWN, GSX_UNKNOWN_FLOW, ALL, "contains a statement that isn't understood" },
 	{ F_EXIT, GSX_EXIT_IN_FUNCTION, WORKERS, "a device function ends the thread" },

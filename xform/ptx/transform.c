@@ -147,8 +147,12 @@ static int transform(const struct ptx_module *m, const struct gsx_options *opt, 
 		     struct pool *pool, struct gsx_result *res)
 {
 	struct job j = { .m = m, .opt = opt, .pool = pool, .out.limit = limit };
-	int err = facts_find(&j.facts, m);
+	uint32_t *outside = calloc((size_t)m->n_functions + 1, sizeof(*outside));
+	int err = outside ? outside_find(outside, m, opt->linked, opt->n_linked, limit) : -ENOMEM;
 
+	if (!err)
+		err = facts_find(&j.facts, m, outside);
+	free(outside);
 	if (!err)
 		err = report_all(&j, res);
 	if (!err && opt->modes)

@@ -26,9 +26,11 @@ static int run(const char *text, const struct gsx_options *opt)
 	return gsx_ptx_transform(text, strlen(text), opt, &r);
 }
 
-static const struct gsx_kernel *good(const char *text)
+static const struct gsx_kernel *good_with(const char *text, const struct gsx_text *linked,
+					  uint32_t n)
 {
-	struct gsx_options opt = { .file = "t.ptx", .modes = ALL };
+	struct gsx_options opt = { .file = "t.ptx", .modes = ALL, .linked = linked,
+				   .n_linked = n };
 	int err = run(text, &opt);
 	struct ptx_module m;
 
@@ -45,10 +47,15 @@ static const struct gsx_kernel *good(const char *text)
 	return &r.kernels[0];
 }
 
-/* The first kernel can't have these modes, because of that, which stands there. */
-static void refused(const char *text, enum gsx_reason reason, uint32_t modes, uint32_t line)
+static const struct gsx_kernel *good(const char *text)
 {
-	const struct gsx_kernel *k = good(text);
+	return good_with(text, NULL, 0);
+}
+
+/* The kernel can't have these modes, because of that, which stands there. */
+static void was_refused(const struct gsx_kernel *k, enum gsx_reason reason, uint32_t modes,
+			uint32_t line)
+{
 	char where[32];
 	uint32_t i;
 
@@ -67,6 +74,11 @@ static void refused(const char *text, enum gsx_reason reason, uint32_t modes, ui
 	for (i = 0; i < GSX_MODES; i++)
 		EXPECT_TRUE(!k->variant[i] == !(k->modes & GSX_BIT(i)));
 	gsx_result_free(&r);
+}
+
+static void refused(const char *text, enum gsx_reason reason, uint32_t modes, uint32_t line)
+{
+	was_refused(good(text), reason, modes, line);
 }
 
 static bool has(const char *text)
@@ -536,6 +548,51 @@ TEST(bad_input_changes_nothing)
 	gsx_result_free(&r);
 	EXPECT_EQ(0, run(HEAD, NULL));
 	EQ(0, r.n_kernels);
+	gsx_result_free(&r);
+}
+
+/* A kernel that calls other(), which one or two other texts have. */
+static const struct gsx_kernel *calls(const char *linkage, const char *a, const char *b)
+{
+	struct gsx_text linked[] = { { a, strlen(a) }, { b ? b : "", b ? strlen(b) : 0 } };
+	static char text[512];
+
+	snprintf(text, sizeof(text), HEAD "%s\n.entry k {\ncall other;\nret; }\n", linkage);
+	return good_with(text, linked, b ? 2 : 1);
+}
+
+TEST(functions_of_modules_that_are_linked)
+{
+	static const char plain[] = HEAD ".func own { ret; }\n.visible .func other { call own; ret; }";
+	static const char ctaid[] = HEAD ".visible .func other { " REGS "mov.u32 %r1, %ctaid.x; ret; }";
+	static const char deeper[] = HEAD ".extern .func third;\n.visible .func other { call third; }";
+	static const char pointer[] = HEAD ".visible .func other { " REGS "call %d1, (), p; ret;\n"
+		"p: .callprototype _ (); }";
+	static const char waits[] = HEAD ".visible .func other { " REGS
+		"L: ld.volatile.global.u32 %r1, [%d1]; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ret; }";
+	static const char ours[] = ".weak .func other { ret; }";
+	const struct gsx_kernel *k;
+
+	was_refused(calls(".extern .func other;", plain, NULL), GSX_EXTERN_CALL, WORKERS, 6);
+	was_refused(calls(".extern .func other;", "rubbish", plain), GSX_EXTERN_CALL, WORKERS, 6);
+	was_refused(calls(".extern .func other;", "rubbish", NULL), GSX_EXTERN_CALL, ALL, 6);
+	was_refused(calls(".extern .func other;", ctaid, NULL), GSX_EXTERN_CALL, ALL, 6);
+	was_refused(calls(".extern .func other;", deeper, NULL), GSX_EXTERN_CALL, ALL, 6);
+	was_refused(calls(".extern .func other;", pointer, NULL), GSX_EXTERN_CALL, ALL, 6);
+	/* A body of each name in two modules: either may be the one. */
+	was_refused(calls(".extern .func other;", plain, ctaid), GSX_EXTERN_CALL, ALL, 6);
+	was_refused(calls(ours, plain, NULL), GSX_EXTERN_CALL, ALL, 4);
+	k = calls(ours, HEAD ".weak .func other { ret; }", "rubbish");
+	EQ(ALL, k->modes);
+	gsx_result_free(&r);
+	/* One that isn't shown to others is another. */
+	was_refused(calls(".extern .func other;", HEAD ".func other { ret; }", NULL),
+		    GSX_EXTERN_CALL, ALL, 6);
+	k = calls(".extern .func other;", waits, NULL);
+	EQ(GSX_WAITS, k->flags & GSX_WAITS);
+	gsx_result_free(&r);
+	k = calls(".extern .func other;", plain, NULL);
+	EQ(0, k->flags & GSX_WAITS);
 	gsx_result_free(&r);
 }
 

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+/* Kernels that are linked while the program runs: which are cut, and that they compute the same. */
+#include <dlfcn.h>
+#include <limits.h>
+#include "bed.h"
+
+#define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
+#define WORDS 256u
+#define MIB (1024ull * 1024)
+
+static struct world w;
+
+/* Each block adds what of() says of its number to a word of its own. */
+static const char kernel[] = HEAD
+	".extern .func (.param .u32 r) of(.param .u32 x);\n"
+	".visible .entry k(.param .u64 o) {\n"
+	".reg .u32 %r<4>; .reg .u64 %d<3>;\n"
+	"ld.param.u64 %d1, [o]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 4;\n"
+	"add.u64 %d1, %d1, %d2;\n"
+	"{ .param .u32 a; .param .u32 v; st.param.u32 [a], %r1;\n"
+	"call (v), of, (a); ld.param.u32 %r2, [v]; }\n"
+	"ld.global.u32 %r3, [%d1]; add.u32 %r3, %r3, %r2; st.global.u32 [%d1], %r3; ret; }\n";
+
+/* The same by itself, without of(). */
+static const char alone[] = HEAD
+	".visible .entry k(.param .u64 o) {\n"
+	".reg .u32 %r<4>; .reg .u64 %d<3>;\n"
+	"ld.param.u64 %d1, [o]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 4;\n"
+	"add.u64 %d1, %d1, %d2; mul.lo.u32 %r2, %r1, 3;\n"
+	"ld.global.u32 %r3, [%d1]; add.u32 %r3, %r3, %r2; st.global.u32 [%d1], %r3; ret; }\n";
+
+#define OF(body) HEAD ".visible .func (.param .u32 r) of(.param .u32 x) {\n"		\
+	".reg .u32 %r<6>; .reg .u64 %d<3>; ld.param.u32 %r1, [x];\n" body		\
+	"st.param.u32 [r], %r2; ret; }\n"
+static const char thrice[] = OF("mul.lo.u32 %r2, %r1, 3;\n");
+
+/* What the driver has launched so far. */
+static uint64_t launches(void)
+{
+	static void (*counts)(uint64_t *steps, uint64_t *blocks, uint64_t *launches);
+	uint64_t steps, blocks, n;
+
+	if (!counts)
+		counts = (__typeof__(counts))dlsym(dlopen(getenv("GPUSHARE_REAL_LIBCUDA"),
+							  RTLD_LAZY), "cpucuda_counts");
+	ASSERT_TRUE(counts != NULL);
+	counts(&steps, &blocks, &n);
+	return n;
+}
+
+static void child(void (*fn)(void *arg), void *arg, const char *cut)
+{
+	bed_make(&w, 60000);
+	setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	EXPECT_EQ(0, child_wait(child_start(fn, arg)));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
+static CUlinkState begin(void)
+{
+	CUlinkState l = NULL;
+
+	MUST(cuLinkCreate_v2(0, NULL, NULL, &l));
+	return l;
+}
+
+static void add(CUlinkState l, const char *text)
+{
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, (void *)text, strlen(text) + 1, "t", 0, NULL,
+			      NULL));
+}
+
+/* What comes of it, in memory of the program's own; the link is no more. */
+static char *end(CUlinkState l, size_t *size)
+{
+	void *out = NULL;
+	char *copy;
+
+	MUST(cuLinkComplete(l, &out, size));
+	copy = malloc(*size);
+	ASSERT_TRUE(copy != NULL);
+	memcpy(copy, out, *size);
+	OK(cuLinkDestroy(l));
+	return copy;
+}
+
+static char *linked(const char *a, const char *b, const char *c, size_t *size)
+{
+	CUlinkState l = begin();
+
+	add(l, a);
+	if (b)
+		add(l, b);
+	if (c)
+		add(l, c);
+	return end(l, size);
+}
+
+/* Launches it on @f; returns how many launches the driver saw, and what block 9 added. */
+static uint64_t run(CUfunction f, uint32_t *nine)
+{
+	uint32_t out[WORDS], i;
+	CUdeviceptr d;
+	void *args[] = { &d };
+	uint64_t before;
+
+	MUST(cuMemAlloc_v2(&d, sizeof(out)));
+	OK(cuMemsetD32_v2(d, 5, WORDS));
+	before = launches();
+	OK(cuLaunchKernel(f, WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	OK(cuMemcpyDtoH_v2(out, d, sizeof(out)));
+	before = launches() - before;
+	if (nine)
+		*nine = out[9] - 5;
+	for (i = 0; !nine && i < WORDS && out[i] == 5 + 3 * i; i++)
+		;
+	EXPECT_EQ(nine ? 0 : WORDS, i);
+	OK(cuMemFree_v2(d));
+	return before;
+}
+
+static CUfunction function_of(CUmodule m)
+{
+	CUfunction f = NULL;
+
+	MUST(cuModuleGetFunction(&f, m, "k"));
+	return f;
+}
+
+static uint64_t run_data(const void *data, uint32_t *nine)
+{
+	CUmodule m;
+	uint64_t n;
+
+	MUST(cuModuleLoadData(&m, data));
+	n = run(function_of(m), nine);
+	OK(cuModuleUnload(m));
+	return n;
+}
+
+static void cut(void *arg)
+{
+	struct program p;
+	CUlinkState l;
+	char *cubin;
+	size_t size;
+	void *out;
+	CUmodule m;
+
+	/* Guarded launches are only seen if they are stopped. */
+	uint64_t least = arg ? 1 : 2;
+
+	program_start(&p);
+	/* One text, of a link that is destroyed, at another place; again and again. */
+	cubin = linked(alone, NULL, NULL, &size);
+	EXPECT_GE(run_data(cubin, NULL), least);
+	EXPECT_GE(run_data(cubin, NULL), least);
+	/* Bytes that were changed aren't what was linked. */
+	cubin[size - 1] = 'x';
+	EXPECT_EQ(1, run_data(cubin, NULL));
+	free(cubin);
+	/* The link's own memory, which goes while the module stays. */
+	l = begin();
+	add(l, kernel);
+	add(l, thrice);
+	MUST(cuLinkComplete(l, &out, &size));
+	MUST(cuModuleLoadData(&m, out));
+	OK(cuLinkDestroy(l));
+	EXPECT_GE(run(function_of(m), NULL), least);
+	OK(cuModuleUnload(m));
+}
+
+TEST(what_was_linked_is_cut)
+{
+	child(cut, NULL, "slice");
+	child(cut, "", "guard");
+	child(cut, "", "random:5");
+}
+
+static void forms(void *arg)
+{
+	char path[] = "/tmp/gpushare-link-XXXXXX";
+	int opt[] = { 5, 6, 7, 0 }, fd;		/* a log, optimisation, registers */
+	char log[100] = "", *cubin;
+	void *val[] = { log, (void *)sizeof(log), (void *)4, (void *)64 };
+	struct program p;
+	CUlibrary lib;
+	CUlinkState l;
+	CUkernel k;
+	CUmodule m;
+	size_t size;
+
+	(void)arg;
+	program_start(&p);
+	fd = mkstemp(path);
+	ASSERT_TRUE(fd >= 0);
+	EXPECT_EQ((ssize_t)strlen(thrice), write(fd, thrice, strlen(thrice)));
+	MUST(cuLinkCreate_v2(4, opt, val, &l));
+	MUST(cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, path, 0, NULL, NULL));
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, (void *)kernel, strlen(kernel), NULL, 1, opt + 2,
+			      val + 2));
+	cubin = end(l, &size);
+	/* The file is another by now. */
+	EXPECT_EQ(0, ftruncate(fd, 0));
+	MUST(cuModuleLoadDataEx(&m, cubin, 0, NULL, NULL));
+	EXPECT_GE(run(function_of(m), NULL), 2);
+	OK(cuModuleUnload(m));
+	MUST(cuLibraryLoadData(&lib, cubin, NULL, NULL, 0, NULL, NULL, 0));
+	MUST(cuLibraryGetKernel(&k, lib, "k"));
+	EXPECT_GE(run((CUfunction)k, NULL), 2);
+	OK(cuLibraryUnload(lib));
+	/* Through a file of the result. */
+	EXPECT_EQ((ssize_t)size, pwrite(fd, cubin, size, 0));
+	MUST(cuModuleLoad(&m, path));
+	EXPECT_GE(run(function_of(m), NULL), 2);
+	OK(cuModuleUnload(m));
+	close(fd);
+	unlink(path);
+	free(cubin);
+}
+
+TEST(however_it_is_added_and_loaded)
+{
+	child(forms, NULL, "slice");
+}
+
+/* A counter that both kernel and program see, whichever of the kernels' blocks run how. */
+static const char counts_up[] = HEAD ".visible .global .u32 count = 100;\n"
+	".visible .func (.param .u32 r) of(.param .u32 x) {\n"
+	".reg .u32 %r<3>; ld.param.u32 %r1, [x]; mul.lo.u32 %r2, %r1, 3;\n"
+	"red.global.add.u32 [count], 1; st.param.u32 [r], %r2; ret; }\n";
+
+static void check_count(CUmodule m, uint32_t expected)
+{
+	uint32_t count = 0;
+	CUdeviceptr d;
+	size_t size;
+
+	MUST(cuModuleGetGlobal_v2(&d, &size, m, "count"));
+	OK(cuMemcpyDtoH_v2(&count, d, sizeof(count)));
+	EXPECT_EQ(expected, count);
+}
+
+static void with_state(void *arg)
+{
+	unsigned int n = 0;
+	struct program p;
+	CUlinkState l;
+	char *first, *cubin;
+	CUmodule m;
+	size_t size;
+
+	(void)arg;
+	program_start(&p);
+	cubin = linked(kernel, counts_up, NULL, &size);
+	MUST(cuModuleLoadData(&m, cubin));
+	EXPECT_GE(run(function_of(m), NULL), 2);
+	check_count(m, 100 + WORDS);
+	OK(cuModuleGetFunctionCount(&n, m));
+	EXPECT_EQ(1, n);
+	OK(cuModuleUnload(m));
+	free(cubin);
+	/* Of an input that is machine code, which can't be had twice. */
+	first = linked(counts_up, NULL, NULL, &size);
+	l = begin();
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_CUBIN, first, size, NULL, 0, NULL, NULL));
+	add(l, kernel);
+	cubin = end(l, &size);
+	free(first);
+	MUST(cuModuleLoadData(&m, cubin));
+	run(function_of(m), NULL);
+	check_count(m, 100 + WORDS);
+	OK(cuModuleUnload(m));
+	free(cubin);
+	/* Kernels that have nothing to do with such are cut. */
+	first = linked(thrice, NULL, NULL, &size);
+	l = begin();
+	add(l, alone);
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_CUBIN, first, size, NULL, 0, NULL, NULL));
+	cubin = end(l, &size);
+	free(first);
+	EXPECT_GE(run_data(cubin, NULL), 2);
+	free(cubin);
+}
+
+TEST(variables_are_one_for_all)
+{
+	child(with_state, NULL, "slice");
+}
+
+/* Launches of what @a and @b make, of which the driver is asked as they are. */
+static void whole_as(const char *a, const char *b, const char *c, uint32_t nine)
+{
+	uint32_t sum = 0;
+	size_t size;
+	char *cubin = linked(a, b, c, &size);
+
+	EXPECT_EQ(1, run_data(cubin, &sum));
+	EXPECT_EQ(nine, sum);
+	free(cubin);
+}
+
+static void whole(void *arg)
+{
+	static const char twice[] = HEAD ".entry same(.param .u64 o) { ret; }\n";
+	int unknown = 20, regs = 0;	/* link-time optimisation: other inputs, other rules */
+	void *one = (void *)1, *many = (void *)64, *out;
+	struct program p;
+	char *cubin;
+	CUlinkState l, other;
+	size_t size;
+
+	(void)arg;
+	program_start(&p);
+	/* of() sees the grid itself, or calls on and on. */
+	whole_as(kernel, OF("mov.u32 %r2, %ctaid.x; add.u32 %r2, %r2, 1;\n"), NULL, 10);
+	whole_as(kernel, OF("mov.u32 %r2, %nctaid.x;\n"), NULL, WORDS);
+	whole_as(kernel, HEAD ".extern .func on();\n.visible .func (.param .u32 r) of(.param .u32 x) {\n"
+		 "call on, (); st.param.u32 [r], 7; ret; }\n",
+		 HEAD ".visible .func on() { ret; }\n", 7);
+	/* An option that we don't know, of the link or of an input. */
+	MUST(cuLinkCreate_v2(1, &unknown, &one, &l));
+	add(l, alone);
+	cubin = end(l, &size);
+	EXPECT_EQ(1, run_data(cubin, NULL));
+	free(cubin);
+	l = begin();
+	add(l, twice);
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, (void *)alone, sizeof(alone), NULL, 1, &unknown,
+			      &one));
+	cubin = end(l, &size);
+	EXPECT_EQ(1, run_data(cubin, NULL));
+	free(cubin);
+	/* Something was refused in between. */
+	l = begin();
+	add(l, alone);
+	EXPECT_EQ(CUDA_ERROR_INVALID_VALUE,
+		  cuLinkAddData_v2(l, 77, (void *)alone, sizeof(alone), NULL, 0, NULL, NULL));
+	cubin = end(l, &size);
+	EXPECT_EQ(1, run_data(cubin, NULL));
+	free(cubin);
+	/* A link that never ends, and one beside it that does. */
+	other = begin();
+	add(other, thrice);
+	MUST(cuLinkCreate_v2(1, &regs, &many, &l));
+	add(l, alone);
+	MUST(cuLinkComplete(l, &out, &size));
+	EXPECT_GE(run_data(out, NULL), 2);
+	OK(cuLinkDestroy(l));
+	OK(cuLinkDestroy(other));
+}
+
+TEST(what_cannot_be_cut_goes_whole)
+{
+	child(whole, NULL, "slice");
+}
+
+/* Errors are the driver's. */
+static void errors(void *arg)
+{
+	int opt[2] = { 5, 6 };
+	char log[200] = "";
+	void *val[2] = { log, (void *)sizeof(log) }, *out;
+	struct program p;
+	CUlinkState l;
+	size_t size;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuLinkCreate_v2(2, opt, val, &l));
+	add(l, HEAD ".extern .global .u32 gone;\n"
+	    ".visible .entry k() { .reg .u32 %r; ld.global.u32 %r, [gone]; ret; }\n");
+	EXPECT_EQ(CUDA_ERROR_INVALID_PTX, cuLinkComplete(l, &out, &size));
+	EXPECT_TRUE(strstr(log, "gone"));
+	EXPECT_EQ(CUDA_ERROR_FILE_NOT_FOUND,
+		  cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, "/nowhere", 0, NULL, NULL));
+	OK(cuLinkDestroy(l));
+	l = begin();
+	EXPECT_EQ(CUDA_ERROR_INVALID_VALUE,
+		  cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, NULL, 0, NULL, 0, NULL, NULL));
+	EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete(l, &out, &size));
+	OK(cuLinkDestroy(l));
+	EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(NULL));
+	EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuLinkCreate_v2(1, NULL, NULL, &l));
+}
+
+TEST(errors_of_links)
+{
+	child(errors, NULL, "slice");
+}
+
+/* What is kept for links that may be loaded later is bounded. */
+static void many(void *arg)
+{
+	char *first, *last, *text = malloc(24 * MIB);
+	struct program p;
+	size_t size;
+	int i;
+
+	(void)arg;
+	ASSERT_TRUE(text != NULL);
+	program_start(&p);
+	first = linked(alone, NULL, NULL, &size);
+	EXPECT_GE(run_data(first, NULL), 2);
+	for (i = 0; i < 3; i++) {	/* each with 12 MiB of rubbish, and as much comes out */
+		memset(text, ' ', 12 * MIB);
+		memcpy(text, alone, strlen(alone));
+		snprintf(text + 12 * MIB, 64, "\n// %d\n", i);
+		last = linked(text, NULL, NULL, &size);
+		if (i < 2)
+			free(last);
+	}
+	EXPECT_GE(run_data(last, NULL), 2);
+	EXPECT_EQ(1, run_data(first, NULL));
+	free(first);
+	free(last);
+	free(text);
+}
+
+TEST(what_is_kept_is_bounded)
+{
+	child(many, NULL, "slice");
+}
+
+TEST_MAIN()

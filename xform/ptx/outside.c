@@ -15,8 +15,9 @@
 
 #include "facts.h"
 
-#define RULED_OUT	(READS_ANY_ID | FACT(F_GRID_SYNC) | FACT(F_CLUSTER) | FACT(F_DEVICE_LAUNCH) | \
-			 FACT(F_INDIRECT) | FACT(F_EXTERN) | FACT(F_SPECIAL_USE) | FACT(F_UNKNOWN))
+#define RULED_OUT	(READS_ANY_ID | FACT(F_GRID_SYNC) | FACT(F_CLUSTER) |		\
+			 FACT(F_DEVICE_LAUNCH) | FACT(F_INDIRECT) | FACT(F_EXTERN) |	\
+			 FACT(F_SPECIAL_USE) | FACT(F_UNKNOWN))
 
 static bool is_weak(const struct ptx_function *f)
 {

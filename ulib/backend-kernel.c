@@ -52,10 +52,11 @@ static int kernel_ask(struct gs_transport *a, const struct gs_ask *ask)
 	return kernel_call(a, ask->again ? GPUSHARE_YIELD : GPUSHARE_ACQUIRE, &w);
 }
 
-static int kernel_yield(struct gs_transport *a)
+static int kernel_yield(struct gs_transport *a, const struct gs_asked *of)
 {
 	struct gpushare_wait w = { .size = sizeof(w), .flags = GPUSHARE_WAIT_NONBLOCK };
 
+	(void)of;
 	return kernel_call(a, GPUSHARE_YIELD, &w);
 }
 

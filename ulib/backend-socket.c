@@ -2,9 +2,10 @@
 /*
  * The daemon's socket; wire.h says what travels on it.
  *
- * A request for the device is sent QUIET and its answer read off the grant
- * page: a handoff is then one message and one wake-up for each side. Everything
- * else is a message each way.
+ * A request for the device is written on the client's page, the doorbell is rung,
+ * and the answer is read off the grant page: a handoff is then one short write and
+ * one wake-up for each side. Without a bell (an older daemon, or one short of files)
+ * it is a QUIET message. Everything else is a message each way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -168,6 +169,8 @@ static int exchange(struct gs_transport *a, unsigned long cmd, void *arg, uint64
 
 	if (size > GS_WIRE_STRUCT_MAX)
 		return -E2BIG;
+	if (cmd == GPUSHARE_ATTACH && a->features & GPUSHARE_FEAT_BELL)
+		head.flags = GS_WIRE_BELL;
 	*nr_in = 0;
 	err = send_message(a, &head, arg, size, out, nr_out);
 	if (err)
@@ -235,7 +238,7 @@ static int socket_attach(struct gs_transport *a, struct gpushare_attach *attach,
 	err = exchange(a, GPUSHARE_ATTACH, attach, set, NULL, 0, files, &n);
 	if (err)
 		return err;
-	if (n != GS_WIRE_FILES_MAX) {
+	if (n < 2) {
 		close_files(files, n);
 		return -EPROTO;
 	}
@@ -247,7 +250,8 @@ static int socket_attach(struct gs_transport *a, struct gpushare_attach *attach,
 		close_files(files, n);
 		return err;
 	}
-	close_files(files, n);
+	close_files(files, 2);
+	a->bell = n > 2 ? files[2] : -1;
 	return 0;
 }
 
@@ -260,6 +264,39 @@ static int send_quiet(struct gs_transport *a, unsigned long cmd, unsigned int fl
 
 	/* A daemon that has stopped reading is as good as none. */
 	return err == -ETIMEDOUT ? -EPIPE : err;
+}
+
+/* Whoever calls is the only one to write this page's wish. */
+static void write_wish(const struct gs_asked *of, uint32_t flags)
+{
+	uint64_t old = __atomic_load_n(&of->own->wish, __ATOMIC_RELAXED);
+	uint32_t number = ((uint32_t)old & ~GS_WISH_FLAGS) + GS_WISH_NUMBER;
+
+	__atomic_store_n(&of->own->wish,
+			 of->epoch_back << GS_WISH_EPOCH_SHIFT | number | flags, __ATOMIC_RELEASE);
+}
+
+/* Fails only if somebody took the file away, or filled it. */
+static int ring(struct gs_transport *a)
+{
+	uint64_t one = 1;
+
+	return write(a->bell, &one, sizeof(one)) == sizeof(one) ? 0 : -EPIPE;
+}
+
+static int send_ask(struct gs_transport *a, const struct gs_ask *ask)
+{
+	unsigned int i = ask->n, any = ask->n > 1;
+
+	if (a->bell < 0)
+		return send_quiet(a, ask->again ? GPUSHARE_YIELD : GPUSHARE_ACQUIRE,
+				  (ask->again ? GPUSHARE_WAIT_AGAIN : 0) |
+				  (any ? GPUSHARE_WAIT_ANY : 0));
+	/* The asker's own last: by then the others' pages say what they gave back. */
+	while (--i)
+		write_wish(&ask->of[i], 0);
+	write_wish(&ask->of[0], GS_WISH_WANT | (any ? GS_WISH_ANY : 0));
+	return ring(a);
 }
 
 /* Sleeps until @wake isn't @seen any more, a point in time, or a signal. */
@@ -303,16 +340,14 @@ static int read_answer(const struct gs_asked *of)
 static int socket_ask(struct gs_transport *a, const struct gs_ask *ask)
 {
 	const uint32_t *wake = &ask->of[0].page->wake;
-	unsigned int i, flags = ask->again ? GPUSHARE_WAIT_AGAIN : 0;
+	unsigned int i;
 	uint32_t seen;
 	int err;
 
 	for (i = 0; i < ask->n; i++)
 		ask->of[i].epoch = gs_epoch(__atomic_load_n(&ask->of[i].page->word,
 							    __ATOMIC_ACQUIRE));
-	if (ask->n > 1)
-		flags |= GPUSHARE_WAIT_ANY;
-	err = send_quiet(a, ask->again ? GPUSHARE_YIELD : GPUSHARE_ACQUIRE, flags);
+	err = send_ask(a, ask);
 	if (err)
 		return err;
 	for (;;) {
@@ -330,9 +365,12 @@ static int socket_ask(struct gs_transport *a, const struct gs_ask *ask)
 	}
 }
 
-static int socket_yield(struct gs_transport *a)
+static int socket_yield(struct gs_transport *a, const struct gs_asked *of)
 {
-	return send_quiet(a, GPUSHARE_YIELD, 0);
+	if (a->bell < 0)
+		return send_quiet(a, GPUSHARE_YIELD, 0);
+	write_wish(of, 0);
+	return ring(a);
 }
 
 /* shutdown() ends the connection for a forked child's copy of the file too. */
@@ -342,6 +380,9 @@ static void socket_close(struct gs_transport *a, bool end)
 		shutdown(a->fd, SHUT_RDWR);
 	close(a->fd);
 	a->fd = -1;
+	if (a->bell >= 0)
+		close(a->bell);
+	a->bell = -1;
 }
 
 int gs_transport_next(struct gs_transport *a, struct gpushare_event *event)

@@ -51,6 +51,7 @@ static int open_backend(struct gs_transport *a, const struct gs_backend *ops, co
 	strcpy(a->path, path);
 	a->ops = ops;
 	a->fd = -1;
+	a->bell = -1;
 	a->limit_ns = flags & GS_TRANSPORT_HURRY ? GS_CALL_LIMIT_NS / 10 : GS_CALL_LIMIT_NS;
 	err = ops->open(a);
 	if (err) {
@@ -58,6 +59,7 @@ static int open_backend(struct gs_transport *a, const struct gs_backend *ops, co
 		return err;
 	}
 	err = ops->call(a, GPUSHARE_VERSION, &v);
+	a->features = v.features;
 	if (!err && v.abi == GPUSHARE_ABI_VERSION)
 		return 0;
 	gs_transport_drop(a, true);

@@ -23,6 +23,7 @@ struct gs_pages {
 /* A client that is asked for. */
 struct gs_asked {
 	const struct gpushare_grant_page *page;
+	struct gpushare_client_page *own;
 	uint64_t epoch_back;	/* this grant was given back: not an answer */
 	const uint32_t *lost;	/* set by the watcher when the arbiter is gone */
 	uint64_t epoch;		/* the backend's: when it was asked */
@@ -47,7 +48,8 @@ struct gs_ask {
  * @attach: ATTACH and map the pages over @pages, in one set with the client @set
  * (0: none), whose file set_fd names; @ask: wait for a grant, 0 or
  * -ETIMEDOUT, -EAGAIN (until_ns is 0), -ENODEV, -EPIPE, -EINTR; @yield: give
- * back what is held, without waiting for an answer; @close: drop what is open,
+ * back what is held, without waiting for an answer, which makes the epoch in @of
+ * the last that was given back; @close: drop what is open,
  * and with @end also for those who inherited it. @can_die: the arbiter may go
  * away at any moment, which is a hang-up of the file.
  */
@@ -57,7 +59,7 @@ struct gs_backend {
 	int (*attach)(struct gs_transport *a, struct gpushare_attach *attach,
 		      const struct gs_pages *pages, uint64_t set);
 	int (*ask)(struct gs_transport *a, const struct gs_ask *ask);
-	int (*yield)(struct gs_transport *a);
+	int (*yield)(struct gs_transport *a, const struct gs_asked *of);
 	void (*close)(struct gs_transport *a, bool end);
 	bool can_die;
 };
@@ -67,6 +69,8 @@ extern const struct gs_backend gs_backend_kernel, gs_backend_socket;
 struct gs_transport {
 	const struct gs_backend *ops;
 	int fd;
+	int bell;		/* the daemon's doorbell, -1: none */
+	uint64_t features;	/* GPUSHARE_FEAT_* */
 	uint64_t cookie;
 	uint64_t limit_ns;	/* how long a call may take */
 	char path[108];

@@ -75,6 +75,7 @@ struct gs_client {
 	bool strict;
 	int file;			/* of the connection, -1: none; a child inherits it */
 	uint64_t file_inode;		/* so that it isn't closed if it is another's by then */
+	int bell, bell_id;		/* the same of the doorbell */
 	struct gs_client *set;		/* the ring of a set, itself if alone; gs_process.sets */
 	struct gs_gate *gate;
 };

@@ -141,14 +141,27 @@ static int give_up_asking(struct gs_gate *gate)
 	return err;
 }
 
+static struct gs_asked asked_of(const struct gs_gate *gate)
+{
+	return (struct gs_asked){
+		.page = gate->pages.grant, .own = gate->pages.client,
+		.epoch_back = gate->epoch_back, .lost = &gate->lost,
+	};
+}
+
+static int give_back(struct gs_gate *gate)
+{
+	struct gs_asked of = asked_of(gate);
+
+	return gate->arbiter.ops->yield(&gate->arbiter, &of);
+}
+
 /* Work is queued: a grant isn't to be taken for an idle one while we wake up. */
 static struct gs_asked start_asking(struct gs_gate *gate, struct gs_gate *asker)
 {
 	gate->asker = asker;
 	set_idle(gate, 0);
-	return (struct gs_asked){
-		.page = gate->pages.grant, .epoch_back = gate->epoch_back, .lost = &gate->lost,
-	};
+	return asked_of(gate);
 }
 
 /*
@@ -480,7 +493,7 @@ static void set_give_back(const struct set *set, uint64_t back)
 
 	for (i = 0; i < set->n; i++)
 		if (back & 1ull << i)
-			set->of[i]->gate->arbiter.ops->yield(&set->of[i]->gate->arbiter);
+			give_back(set->of[i]->gate);
 }
 
 static int begin_any_locked(const struct set *set, uint64_t until_ns, struct gs_client **which)
@@ -576,7 +589,7 @@ PUBLIC int gpushare_yield(struct gpushare *handle)
 	} else if (!is_closed(gate)) {
 		if (close_gate(gate)) {
 			gate->epoch_back = gs_epoch(word);
-			err = gate->arbiter.ops->yield(&gate->arbiter);
+			err = give_back(gate);
 		} else {
 			err = -EBUSY;
 		}

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,18 +53,48 @@ uint64_t gs_inode_of(int fd)
 	return statx(fd, "", AT_EMPTY_PATH, STATX_INO, &st) ? 0 : st.stx_ino;
 }
 
-/* For a forked child, that is to close its copy, if the number is still that file's. */
-static void remember_file(struct gs_client *client)
+/* What tells eventfds apart, as all have one inode; -1: it is none. */
+static int eventfd_id(int fd)
+{
+	char text[256];
+	const char *at;
+	ssize_t n;
+	int file;
+
+	snprintf(text, sizeof(text), "/proc/self/fdinfo/%d", fd);
+	file = open(text, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return -1;
+	n = read(file, text, sizeof(text) - 1);
+	close(file);
+	text[n < 0 ? 0 : n] = 0;
+	at = strstr(text, "eventfd-id:");
+	return at ? atoi(at + 11) : -1;
+}
+
+/* For a forked child, that is to close its copies, if the numbers are still those files'. */
+static void remember_files(struct gs_client *client)
 {
 	client->file = client->gate->arbiter.fd;
 	client->file_inode = gs_inode_of(client->file);
+	client->bell = client->gate->arbiter.bell;
+	client->bell_id = client->bell < 0 ? -1 : eventfd_id(client->bell);
+}
+
+static void forget_files(struct gs_client *client)
+{
+	client->file = -1;
+	client->bell = -1;
 }
 
 static void close_inherited(struct gs_client *client)
 {
 	if (client->file >= 0 && gs_inode_of(client->file) == client->file_inode)
 		close(client->file);
-	client->file = -1;
+	if (client->bell >= 0 && client->bell_id >= 0 &&
+	    eventfd_id(client->bell) == client->bell_id)
+		close(client->bell);
+	forget_files(client);
 }
 
 /* What was charged before is charged again, as far as it is let. */
@@ -176,7 +207,7 @@ int gs_connect(struct gs_client *client, bool hurry)
 		gate->delay_ns = 0;
 		__atomic_store_n(&gate->lost, 0, __ATOMIC_RELEASE);
 		__atomic_or_fetch(&gate->under_way, GS_CLOSED, __ATOMIC_SEQ_CST);
-		remember_file(client);
+		remember_files(client);
 	}
 	pthread_mutex_unlock(&gate->call);
 	return err;
@@ -195,7 +226,7 @@ void gs_go_ungated(struct gs_client *client, int why)
 	leave_set(gate);
 	gs_transport_drop(&gate->arbiter, true);
 	gs_pages_ungate(&gate->pages, gate->gated ? gs_epoch(gs_word(gate)) + 1 : 1);
-	client->file = -1;
+	forget_files(client);
 	gate->gated = false;
 	gate->device = 0;
 	gate->client = 0;

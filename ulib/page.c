@@ -32,6 +32,7 @@ int gs_client_alloc(struct gs_client **client)
 	c = (struct gs_client *)at;
 	c->page = page;
 	c->file = -1;
+	c->bell = -1;
 	c->set = c;
 	c->gate = (struct gs_gate *)(at + page);
 	((struct gs_client **)c->gate)[-1] = c;

@@ -9,7 +9,8 @@
  * same cmd and cookie, REPLY set and the result; the struct follows, at most as
  * long as it was sent, also when the result is an error (some errors have
  * outputs). A request with QUIET isn't answered at all, whatever comes of it:
- * so ACQUIRE and YIELD are sent, as the grant page tells how they went.
+ * so ACQUIRE and YIELD are sent by who has no doorbell, as the grant page tells
+ * how they went.
  *
  * One connection carries at most one client, as a file of the module does; it
  * belongs to the process that connected. What differs from an ioctl:
@@ -20,6 +21,8 @@
  *   its id, in @set of the header.
  * - The answer to ATTACH brings two files: the grant page (it can only be mapped
  *   for reading) and the client's page. Each has page_size bytes (VERSION).
+ * - A caller that sees FEAT_BELL may set BELL in ATTACH's header: then a third
+ *   file may come, its doorbell (it may not, if the daemon is short of files).
  * - ACQUIRE, and YIELD with AGAIN, without NONBLOCK are answered when granted.
  *   The connection can be used meanwhile; cookies tell answers apart.
  * - Waiting on the page: each change of its word is followed by one of @wake and,
@@ -29,6 +32,23 @@
  * - After EVENTS was answered the connection carries nothing but messages of the
  *   daemon, with EVENT set and one or more struct gpushare_event each. The
  *   reader may be slow: what didn't fit is counted by an event of type LOST.
+ *
+ * The doorbell is an eventfd. Who has one asks and gives back without a message:
+ * it writes its wish on its page, and then 1 into the eventfd. A wish is a state,
+ * so one that is overwritten before the daemon looked needs no answer of its own:
+ *
+ *	bits 0..7	WANT: I'd like to run. ANY: on whichever of my set
+ *	bits 8..31	a number, another one with each wish
+ *	bits 32..63	the low half of the epoch that I gave back last
+ *
+ * A grant of that epoch is given back. One of another epoch is one that the
+ * client has not seen yet: it stays, and the wish is granted with it. Without a
+ * grant WANT asks, if it doesn't wait yet, and no WANT takes a request back. With
+ * ANY the others of the set have what they gave back on their own pages, written
+ * before. The daemon takes each wish once: when the bell rings, or before the next
+ * message of its connection, so that what is said in both ways keeps its order
+ * (but a wish may overtake a QUIET message: who has a bell sends none). Unknown bits
+ * of 0..7 make it no wish at all.
  *
  * A message that isn't whole, is of unknown version, claims another length than
  * it has, or sends files where none are named ends the connection. Anything
@@ -44,6 +64,7 @@
 #define GS_WIRE_REPLY		0x1
 #define GS_WIRE_QUIET		0x2
 #define GS_WIRE_EVENT		0x4
+#define GS_WIRE_BELL		0x8
 
 struct gs_wire {
 	__u32 magic;
@@ -56,7 +77,13 @@ struct gs_wire {
 
 /* No struct is longer; what a message may carry at most. */
 #define GS_WIRE_STRUCT_MAX	4096
-#define GS_WIRE_FILES_MAX	2		/* in one message, either way */
+#define GS_WIRE_FILES_MAX	3		/* in one message, either way */
 #define GS_WIRE_EVENTS_MAX	32		/* in one message */
+
+#define GS_WISH_WANT		0x1u
+#define GS_WISH_ANY		0x2u
+#define GS_WISH_FLAGS		0xffu
+#define GS_WISH_NUMBER		0x100u		/* one more of these is another wish */
+#define GS_WISH_EPOCH_SHIFT	32
 
 #endif /* GS_WIRE_H */

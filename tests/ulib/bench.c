@@ -7,27 +7,32 @@
  *		ping-pong between two, and against a relay: three processes that
  *		make the same system calls and do nothing else, so the rest is what
  *		the daemon itself adds. The best of many short rounds of each, taken
- *		in turn
+ *		in turn. All are on one processor: else what is compared is where the
+ *		scheduler puts two processes and where three, as waking up another
+ *		processor takes several times as long as a switch on the same. Slice
+ *		and linger are long, as their timers are due by time and not by
+ *		handoff. What it is otherwise is printed as well
+ *	handoff-calls	the system calls of all three in one handoff
  *	idle	processor time of the daemon with 1,000 idle clients
  *	memory	of the daemon and of a program, a client
  */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <time.h>
 
 #include "harness.h"
 #include "ulib/backend.h"
-#include "ulib/wire.h"
 #include "world.h"
 
 static struct world w;
@@ -150,35 +155,26 @@ static double futex_round(uint32_t *words, int n)
 }
 
 /*
- * The way that a handoff takes, without what is handed: a message to a third
+ * The way that a handoff takes, without what is handed: the bell of a third
  * process, which sleeps in epoll, and from there the other's futex.
  */
 struct relay {
-	int from[2], to[2];	/* the connections: the two's ends, the third's */
+	int bell[2];
 	uint32_t *words;	/* one for each of the two */
 };
 
 static void relay_third(const struct relay *r, int n)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 	int epoll = epoll_create1(EPOLL_CLOEXEC), i;
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
-	char body[sizeof(struct gs_wire) + GS_WIRE_STRUCT_MAX];
-	struct iovec iov = { body, sizeof(body) };
 	uint32_t *word;
 
 	for (i = 0; i < 2; i++) {
 		ev.data.u32 = (uint32_t)i;
-		epoll_ctl(epoll, EPOLL_CTL_ADD, r->to[i], &ev);
+		epoll_ctl(epoll, EPOLL_CTL_ADD, r->bell[i], &ev);
 	}
 	while (n) {
-		struct msghdr msg = {
-			.msg_iov = &iov, .msg_iovlen = 1,
-			.msg_control = control, .msg_controllen = sizeof(control),
-		};
-
-		if (epoll_wait(epoll, &ev, 1, -1) != 1 ||
-		    recvmsg(r->to[ev.data.u32], &msg, MSG_DONTWAIT) <= 0)
+		if (epoll_wait(epoll, &ev, 1, -1) != 1)
 			continue;
 		n--;
 		word = &r->words[!ev.data.u32];
@@ -187,14 +183,9 @@ static void relay_third(const struct relay *r, int n)
 	}
 }
 
-static void relay_send(const struct relay *r, int who)
+static void relay_ring(const struct relay *r, int who)
 {
-	struct gs_wire head = { .magic = GS_WIRE_MAGIC };
-	struct gpushare_wait w = { .size = sizeof(w) };
-	struct iovec iov[2] = { { &head, sizeof(head) }, { &w, sizeof(w) } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-
-	if (sendmsg(r->from[who], &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (eventfd_write(r->bell[who], 1))
 		exit(1);
 }
 
@@ -212,12 +203,9 @@ static double relay_round(uint32_t *words, int n)
 	int i, k;
 
 	for (i = 0; i < 2; i++) {
-		int pair[2];
-
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		r.bell[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (r.bell[i] < 0)
 			exit(1);
-		r.from[i] = pair[0];
-		r.to[i] = pair[1];
 	}
 	for (k = 0; k < 2; k++) {
 		pid[k] = fork();
@@ -227,20 +215,19 @@ static double relay_round(uint32_t *words, int n)
 			relay_third(&r, 2 * n);
 		for (i = 1; !k && i <= n; i++) {
 			relay_wait(&r, 1, (uint32_t)i);
-			relay_send(&r, 1);
+			relay_ring(&r, 1);
 		}
 		_exit(0);
 	}
 	start = now_ns();
 	for (i = 1; i <= n; i++) {
-		relay_send(&r, 0);
+		relay_ring(&r, 0);
 		relay_wait(&r, 0, (uint32_t)i);
 	}
 	start = now_ns() - start;
 	for (k = 0; k < 2; k++) {
 		waitpid(pid[k], NULL, 0);
-		close(r.from[k]);
-		close(r.to[k]);
+		close(r.bell[k]);
 	}
 	words[0] = words[1] = 0;
 	return (double)start / (2.0 * n);
@@ -262,6 +249,7 @@ static int pass(int n, int ready, int go)
 	pages.grant = mmap(NULL, 2 * pages.length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pages.client = (void *)((char *)pages.grant + pages.length);
 	of.page = pages.grant;
+	of.own = pages.client;
 	err = gs_transport_connect(&a, w.arbiter, 0);
 	if (!err)
 		err = a.ops->attach(&a, &at, &pages, 0);
@@ -280,74 +268,193 @@ static int pass(int n, int ready, int go)
 	return 0;
 }
 
-/* The arbiter's own count says how often the device changed hands. */
-static double handoff_round(int n)
-{
-	uint32_t device = world_device(&w, "cpu:0").device;
-	struct gpushare_stats before, after;
-	int ready[2], go[2], i, status;
-	uint64_t start, ns;
+/* Two that pass the device to each other, once they are let go. */
+struct pair {
 	pid_t pid[2];
-	char c[2] = "";
+	int ready[2], go[2];
+	uint32_t device;
+	uint64_t before;
+};
 
-	if (pipe(ready) || pipe(go))
-		exit(1);
-	for (i = 0; i < 2; i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			_exit(pass(n, ready[1], go[0]));
-	}
-	for (i = 0; i < 2; i++)
-		if (read(ready[0], c, 1) != 1)
-			exit(1);
-	before = stats_of(&w, GPUSHARE_STATS_DEVICE, device);
-	start = now_ns();
-	if (write(go[1], c, 2) != 2)
-		exit(1);
-	for (i = 0; i < 2; i++) {
-		waitpid(pid[i], &status, 0);
-		if (status) {
-			fprintf(stderr, "bench: a client failed\n");
-			exit(1);
-		}
-	}
-	ns = now_ns() - start;
-	after = stats_of(&w, GPUSHARE_STATS_DEVICE, device);
-	for (i = 0; i < 2; i++) {
-		close(ready[i]);
-		close(go[i]);
-	}
-	if (after.handoffs - before.handoffs < (uint64_t)n)
-		printf("# only %llu handoffs of %d\n",
-		       (unsigned long long)(after.handoffs - before.handoffs), 2 * n);
-	return (double)ns / (double)(after.handoffs - before.handoffs);
+/* The arbiter's own count says how often the device changed hands. */
+static uint64_t handoffs_of(uint32_t device)
+{
+	return stats_of(&w, GPUSHARE_STATS_DEVICE, device).handoffs;
 }
 
-static void handoff(void)
+static void pair_start(struct pair *p, int n)
 {
-	struct gpushare_device dev = {
-		.size = sizeof(dev), .key = "cpu:0", .mask = GPUSHARE_DEV_POLICY,
-		.policy = GPUSHARE_POLICY_RR,
-	};
-	double bare[ROUNDS], relay[ROUNDS], through[ROUNDS];
-	uint32_t *words;
+	char c;
 	int i;
 
-	words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(p->ready) || pipe(p->go))
+		exit(1);
+	for (i = 0; i < 2; i++) {
+		p->pid[i] = fork();
+		if (!p->pid[i])
+			_exit(pass(n, p->ready[1], p->go[0]));
+	}
+	for (i = 0; i < 2; i++)
+		if (read(p->ready[0], &c, 1) != 1)
+			exit(1);
+	p->device = world_device(&w, "cpu:0").device;
+	p->before = handoffs_of(p->device);
+}
+
+static void pair_go(const struct pair *p)
+{
+	if (write(p->go[1], "go", 2) != 2)
+		exit(1);
+}
+
+static void pair_check(int status)
+{
+	if (!status)
+		return;
+	fprintf(stderr, "bench: a client failed\n");
+	exit(1);
+}
+
+/* How many handoffs it were. */
+static uint64_t pair_end(struct pair *p, int n)
+{
+	uint64_t handoffs = handoffs_of(p->device) - p->before;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		close(p->ready[i]);
+		close(p->go[i]);
+	}
+	if (handoffs < (uint64_t)n)
+		printf("# only %llu handoffs of %d\n", (unsigned long long)handoffs, 2 * n);
+	return handoffs;
+}
+
+static double handoff_round(int n)
+{
+	struct pair p;
+	uint64_t ns;
+	int i, status;
+
+	pair_start(&p, n);
+	ns = now_ns();
+	pair_go(&p);
+	for (i = 0; i < 2; i++) {
+		waitpid(p.pid[i], &status, 0);
+		pair_check(status);
+	}
+	ns = now_ns() - ns;
+	return (double)ns / (double)pair_end(&p, n);
+}
+
+static void trace(pid_t pid)
+{
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD) ||
+	    ptrace(PTRACE_INTERRUPT, pid, 0, 0)) {
+		perror("bench: ptrace");
+		exit(1);
+	}
+}
+
+/* Counts what the three enter and leave; stops when the two have ended. */
+static void handoff_calls(int n)
+{
+	double calls[2] = { 0, 0 };	/* the two's, the daemon's */
+	int status, left = 2, i;
+	uint64_t handoffs;
+	struct pair p;
+	pid_t pid;
+
+	pair_start(&p, n);
+	for (i = 0; i < 2; i++)
+		trace(p.pid[i]);
+	trace(w.daemon);
+	pair_go(&p);
+	while (left) {
+		pid = waitpid(-1, &status, __WALL);
+		if (pid < 0)
+			exit(1);
+		if (!WIFSTOPPED(status)) {
+			pair_check(status);
+			left--;
+			continue;
+		}
+		calls[pid == w.daemon] += WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0.5 : 0;
+		ptrace(PTRACE_SYSCALL, pid, 0, 0);
+	}
+	ptrace(PTRACE_INTERRUPT, w.daemon, 0, 0);
+	waitpid(w.daemon, &status, __WALL);
+	ptrace(PTRACE_DETACH, w.daemon, 0, 0);
+	handoffs = pair_end(&p, n);
+	printf("# calls in a handoff: the two processes' %.2f, the daemon's %.2f\n",
+	       calls[0] / (double)handoffs, calls[1] / (double)handoffs);
+	result("handoff-calls", (calls[0] + calls[1]) / (double)handoffs, "system-calls", 4.5);
+}
+
+/* Moves this process, its children to come, and the daemon. */
+static void move_to(const cpu_set_t *set)
+{
+	if (sched_setaffinity(0, sizeof(*set), set) ||
+	    sched_setaffinity(w.daemon, sizeof(*set), set))
+		perror("bench: sched_setaffinity");
+}
+
+static void set_device(uint32_t policy, uint32_t slice_us, uint32_t linger_us)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "cpu:0",
+		.mask = GPUSHARE_DEV_POLICY | GPUSHARE_DEV_SLICE | GPUSHARE_DEV_LINGER,
+		.policy = policy, .slice_us = slice_us, .linger_us = linger_us,
+	};
+
 	if (world_call(&w, GPUSHARE_DEVICE_SET, &dev))
 		exit(1);
+}
+
+struct handoff {
+	double bare, relay, through;
+};
+
+static struct handoff handoff_rounds(const char *where)
+{
+	static uint32_t *words;
+	double bare[ROUNDS], relay[ROUNDS], through[ROUNDS];
+	struct handoff h;
+	int i;
+
+	if (!words)
+		words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < ROUNDS; i++) {
 		bare[i] = futex_round(words, 2000);
 		relay[i] = relay_round(words, 1000);
 		through[i] = handoff_round(1000);
 	}
-	printf("# one way: futex ping-pong %.0f ns, relay %.0f ns, handoff %.0f ns\n",
-	       best(bare, ROUNDS), best(relay, ROUNDS), best(through, ROUNDS));
-	printf("# the relay is %.2f ping-pongs\n", best(relay, ROUNDS) / best(bare, ROUNDS));
-	result("handoff", best(through, ROUNDS) / best(bare, ROUNDS), "ping-pongs", 4);
-	result("handoff-relay", best(through, ROUNDS) / best(relay, ROUNDS), "relays", 2);
-	dev.policy = GPUSHARE_POLICY_FAIR;
-	world_call(&w, GPUSHARE_DEVICE_SET, &dev);
+	h = (struct handoff){ best(bare, ROUNDS), best(relay, ROUNDS), best(through, ROUNDS) };
+	printf("# one way, %s: futex ping-pong %.0f ns, relay %.0f ns (%.2f), handoff %.0f ns "
+	       "(%.2f)\n", where, h.bare, h.relay, h.relay / h.bare, h.through,
+	       h.through / h.bare);
+	return h;
+}
+
+static void handoff(void)
+{
+	cpu_set_t all, here;
+	struct handoff h;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&here);
+	CPU_SET((size_t)sched_getcpu(), &here);
+	set_device(GPUSHARE_POLICY_RR, 1000000, 1000000);
+	handoff_rounds("on any processor");
+	move_to(&here);
+	h = handoff_rounds("on one processor");
+	result("handoff", h.through / h.bare, "ping-pongs", 4);
+	result("handoff-relay", h.through / h.relay, "relays", 2);
+	handoff_calls(1000);
+	set_device(GPUSHARE_POLICY_RR, 2000, 200);
+	handoff_rounds("with the timers of the default slice and linger");
+	move_to(&all);
+	set_device(GPUSHARE_POLICY_FAIR, 2000, 200);
 }
 
 static uint64_t cpu_time(pid_t pid)

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "harness.h"
+#include "ulib/backend.h"
 #include "ulib/wire.h"
 #include "world.h"
 
@@ -360,6 +361,81 @@ TEST(asks_for_everything)
 	all_is_well();
 }
 
+/* Two of a set that ring and write whatever they like, as fast as they can. */
+static void bad_ringer(uint64_t end)
+{
+	struct gpushare_attach at = { .size = sizeof(at), .set_fd = -1 };
+	struct gpushare_wait no = { .size = sizeof(no) };
+	static const char *const keys[] = { "cpu:0", "x:b" };
+	static const uint64_t most = ~0ull - 1;
+	struct gs_transport a[2];
+	struct gs_pages p[2];
+	bool full[2] = { false, false };
+	unsigned int seed = 5, r;
+	uint64_t wish, count;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p[i].length = 4096;
+		p[i].grant = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		p[i].client = (void *)((char *)p[i].grant + 4096);
+		memset(at.key, 0, sizeof(at.key));
+		strcpy(at.key, keys[i]);
+		at.device = 0;
+		ASSERT_EQ(0, gs_transport_connect(&a[i], w.arbiter, 0));
+		ASSERT_EQ(0, a[i].ops->attach(&a[i], &at, &p[i], i ? p[0].grant->client : 0));
+		ASSERT_GE(a[i].bell, 0);
+	}
+	while (now_ns() < end) {
+		i = rand_r(&seed) % 2;
+		r = (unsigned int)rand_r(&seed);
+		wish = (uint64_t)rand_r(&seed) * GS_WISH_NUMBER | r % 5;
+		if (r % 3)	/* a likely epoch */
+			wish = (uint32_t)wish | (p[i].grant->word >> GPUSHARE_EPOCH_SHIFT)
+				<< GS_WISH_EPOCH_SHIFT;
+		__atomic_store_n(&p[i].client->wish, wish, __ATOMIC_RELEASE);
+		/* It would make itself wait. */
+		if (r % 1000 == 0 && !full[i])
+			ASSERT_EQ(0, fcntl(a[i].bell, F_SETFL, r % 2000 ? O_NONBLOCK : 0));
+		if (r % 777 == 0 && fcntl(a[i].bell, F_GETFL) & O_NONBLOCK)
+			full[i] = write(a[i].bell, &most, 8) == 8 || errno == EAGAIN;
+		if (r % 77 == 0)
+			full[i] = read(a[i].bell, &count, 8) != 8 && full[i];
+		if (r % 999 == 0)
+			gs_transport_call(&a[i], GPUSHARE_YIELD, &no);
+		count = 1;
+		EXPECT_TRUE(write(a[i].bell, &count, 8) == 8 || errno == EAGAIN);
+	}
+	/* It is no client any more, and rings on. */
+	EXPECT_EQ(0, gs_transport_call(&a[0], GPUSHARE_DETACH, NULL));
+	for (i = 0; i < 1000; i++)
+		EXPECT_TRUE(write(a[0].bell, &count, 8) == 8 || errno == EAGAIN);
+	_exit(test_failures ? 1 : 0);
+}
+
+TEST(bells_rung_at_random)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .kind = GPUSHARE_KIND_OTHER, .key = "x:b",
+	};
+	uint64_t end = now_ns() + 3 * SEC;
+	int i, status;
+	pid_t pid[2];
+
+	set_up();
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	for (i = 0; i < 2; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			bad_ringer(end);
+	}
+	for (i = 0; i < 2; i++) {
+		waitpid(pid[i], &status, 0);
+		EXPECT_EQ(0, status);
+	}
+	all_is_well();
+}
+
 static unsigned int seed = 1;
 
 static uint32_t any(void)
@@ -396,6 +472,8 @@ static void nearly(char *buf, size_t *len)
 	}
 	memcpy(buf + sizeof(h), &size, sizeof(size));
 	h.flags = any() % 3 ? GS_WIRE_QUIET : 0;
+	if (h.cmd == (__u32)GPUSHARE_ATTACH && any() % 2)
+		h.flags |= GS_WIRE_BELL;
 	if (any() % 50 == 0)
 		h.magic = any();
 	h.set = any() % 20 ? 0 : any() % 8;

@@ -287,7 +287,8 @@ int client_attach(struct peer *p, struct message *m, uint32_t given)
 	struct client *c, *set;
 	struct device *dev;
 	struct group *g;
-	int files[2], err;
+	int files[GS_WIRE_FILES_MAX], err;
+	unsigned int n = 2;
 	bool named;
 
 	if (u->flags || (u->set_fd != 0 && u->set_fd != -1))
@@ -317,7 +318,9 @@ int client_attach(struct peer *p, struct message *m, uint32_t given)
 		u->device = (uint32_t)dev->core.id;
 		u->client = c->core.id;
 		memcpy(u->key, dev->key, sizeof(u->key));
-		peer_reply(p, &m->head, 0, m->bytes, given, files, 2);
+		if (m->head.flags & GS_WIRE_BELL && !bell_hang(p))
+			files[n++] = p->bell.fd;
+		peer_reply(p, &m->head, 0, m->bytes, given, files, n);
 		err = LATER;
 	} else {
 		munmap(c->grant, page_size());
@@ -357,6 +360,7 @@ void client_free(struct client *c)
 	if (c->waiting && !c->peer->closed)
 		answer_wait(c, -ENOTCONN);
 	list_del_init(&c->wait_link);
+	loop_remove(&c->peer->bell);
 	c->peer->client = NULL;
 	gs_client_remove(&c->core, now_ns());
 	list_del_init(&c->changed);
@@ -425,14 +429,15 @@ static void give_back(struct client *c)
 	client_show(c);
 }
 
-static void give_back_any(struct client *c)
+/* What it holds or asks for; @all: and the others of its set. */
+void client_give_back(struct client *c, bool all)
 {
 	struct client *i = c;
 
 	do {
 		give_back(i);
 		i = i->set;
-	} while (i != c);
+	} while (all && i != c);
 }
 
 static bool held(const struct client *c)
@@ -459,7 +464,7 @@ static int request_any(struct client *c, uint64_t want, bool again, struct clien
 	} while (i != c);
 	if (c->core.state == GS_CLIENT_WAITING && !list_empty(&c->core.any) && !again)
 		return 0;
-	give_back_any(c);
+	client_give_back(c, true);
 	do {
 		if (i->core.state != GS_CLIENT_GONE) {
 			of[n] = i;
@@ -473,22 +478,22 @@ static int request_any(struct client *c, uint64_t want, bool again, struct clien
 	return won >= 0 ? 1 : won == -EAGAIN ? 0 : won;
 }
 
-/* Asks, or yields and asks: 1 if it holds now, 0 if it waits. */
-static int request(struct client *c, const struct gpushare_wait *w, bool again,
-		   struct client **winner)
+/* Asks, or yields and asks: 1 if @winner holds now, 0 if it waits. */
+int client_ask(struct client *c, bool any, uint64_t want, bool again, struct client **winner)
 {
 	uint8_t state = c->core.state;
 
+	*winner = c;
 	if (held(c) && !again)
 		return 1;
-	if (w->flags & GPUSHARE_WAIT_ANY)
-		return request_any(c, w->want_ns, again, winner);
+	if (any)
+		return request_any(c, want, again, winner);
 	if (state == GS_CLIENT_RUNNING || state == GS_CLIENT_OVER)
-		return gs_yield(&c->core, true, w->want_ns, now_ns());
+		return gs_yield(&c->core, true, want, now_ns());
 	/* What it asked for together with others isn't what it asks for now. */
 	if (state == GS_CLIENT_WAITING && !list_empty(&c->core.any))
 		gs_cancel(&c->core, now_ns());
-	return gs_request(&c->core, w->want_ns, now_ns());
+	return gs_request(&c->core, want, now_ns());
 }
 
 static void arm_waits(void)
@@ -506,6 +511,7 @@ int client_wait(struct peer *p, struct message *m, uint32_t given)
 	bool yield = _IOC_NR(m->head.cmd) == _IOC_NR(GPUSHARE_YIELD);
 	struct gpushare_wait *w = &m->wait;
 	struct client *c = p->client, *winner = c;
+	bool any = w->flags & GPUSHARE_WAIT_ANY;
 	uint32_t known = GPUSHARE_WAIT_NONBLOCK | GPUSHARE_WAIT_ANY |
 			 (yield ? GPUSHARE_WAIT_AGAIN : 0);
 	int got;
@@ -518,15 +524,12 @@ int client_wait(struct peer *p, struct message *m, uint32_t given)
 		return -ENODEV;
 	client_check_later();
 	d.acting = c;
-	d.acting_any = w->flags & GPUSHARE_WAIT_ANY;
+	d.acting_any = any;
 	if (yield && !(w->flags & GPUSHARE_WAIT_AGAIN)) {
-		if (w->flags & GPUSHARE_WAIT_ANY)
-			give_back_any(c);
-		else
-			give_back(c);
+		client_give_back(c, any);
 		got = 1;
 	} else {
-		got = request(c, w, yield, &winner);
+		got = client_ask(c, any, w->want_ns, yield, &winner);
 		client_show(c);
 	}
 	d.acting = NULL;

@@ -16,7 +16,7 @@ static int version(struct gpushare_version *v)
 	v->abi = GPUSHARE_ABI_VERSION;
 	v->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NAMED | GPUSHARE_FEAT_EVENTS |
-		      GPUSHARE_FEAT_DISCOVERY;
+		      GPUSHARE_FEAT_DISCOVERY | GPUSHARE_FEAT_BELL;
 	memset(v->release, 0, sizeof(v->release));
 	strncpy(v->release, GPUSHARE_RELEASE, sizeof(v->release) - 1);
 	return 0;
@@ -97,6 +97,8 @@ void command_run(struct peer *p, struct message *m, int *files, unsigned int nr_
 	int err;
 
 	d.commands++;
+	if (p->client)
+		bell_heed(p->client);	/* what it asked for before that */
 	err = message_take(m, &given);
 	if (err) {
 		peer_reply(p, &head, err, NULL, 0, NULL, 0);

@@ -12,6 +12,7 @@
  *	message.c	the form of a message (the fuzzer's target)
  *	command.c	what each command does
  *	client.c	clients, their pages, waiting
+ *	bell.c		asking without a message
  *	host.c		the core's callbacks
  *	device.c	devices: discovery, adding, setting
  *	group.c		groups: cgroups and named ones, who belongs where
@@ -56,6 +57,7 @@ struct device;
 struct peer {
 	struct source source;		/* first */
 	struct source process;		/* the pidfd: readable when the process has ended */
+	struct source bell;		/* the client's doorbell */
 	struct list_head link;		/* in daemon.peers */
 	struct list_head later;		/* in the list of what is to be closed, then freed */
 	bool doomed, closed;
@@ -85,6 +87,7 @@ struct client {
 	uint64_t granted_ns;
 	bool named;			/* its group was chosen by name, not by cgroup */
 	bool kill;			/* to be killed after this round */
+	uint64_t heeded;		/* the wish that was taken last */
 	char comm[16];
 
 	/* A request that is answered when granted. */
@@ -199,6 +202,8 @@ void client_free(struct client *c);
 int client_wait(struct peer *p, struct message *m, uint32_t given);
 int client_memory(struct client *c, struct gpushare_memory *m);
 int client_describe(struct client *c, struct gpushare_describe *de);
+int client_ask(struct client *c, bool any, uint64_t want, bool again, struct client **winner);
+void client_give_back(struct client *c, bool all);
 bool client_show(struct client *c);
 bool client_acts(const struct client *c);
 void client_settle(void);
@@ -207,6 +212,11 @@ struct client *client_find(uint64_t id);
 struct client *client_next(uint64_t id);
 int client_waits_init(void);
 void client_check_later(void);
+
+/* bell.c */
+int bell_hang(struct peer *p);
+void bell_heed(struct client *c);
+void bell_rung(struct source *s, uint32_t events);
 
 /* host.c */
 void host_init(void);

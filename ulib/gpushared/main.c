@@ -25,7 +25,7 @@
 #define SYSTEM_SOCKET	"/run/gpushare/arbiter.sock"
 #define SYSTEM_STATE	"/var/lib/gpushare/state"
 #define FILES_OWN	64	/* open files that aren't peers' */
-#define FILES_PEER	2	/* its connection and its pidfd */
+#define FILES_PEER	3	/* its connection, its pidfd and its doorbell */
 #define BACKLOG		1024
 #define FIRST_PASSED	3	/* of the files that systemd passes */
 

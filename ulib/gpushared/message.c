@@ -51,7 +51,10 @@ int message_check(struct message *m, size_t length, unsigned int nr_files)
 
 	if (length < sizeof(m->head) || length > sizeof(*m))
 		return -EPROTO;
-	if (m->head.magic != GS_WIRE_MAGIC || (m->head.flags & ~GS_WIRE_QUIET) || m->head.result)
+	if (m->head.magic != GS_WIRE_MAGIC || m->head.result)
+		return -EPROTO;
+	if (m->head.flags & ~(m->head.cmd == GPUSHARE_ATTACH ? GS_WIRE_BELL | GS_WIRE_QUIET :
+			      GS_WIRE_QUIET))
 		return -EPROTO;
 	body = length - sizeof(m->head);
 	if (!body)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The daemon: the core under epoll.
-gpushared-src := $(addprefix ulib/gpushared/,cgroup.c client.c command.c device.c event.c group.c \
+gpushared-src := $(addprefix ulib/gpushared/,bell.c cgroup.c client.c command.c device.c event.c group.c \
 	host.c loop.c main.c message.c peer.c share.c state.c state-text.c stats.c) \
 	ulib/user-socket.c
 gpushared := $(O)/ulib/gpushared/gpushared

@@ -277,6 +277,8 @@ static int peer_new(int fd)
 	p->source.ready = peer_ready;
 	p->process.fd = -1;
 	p->process.ready = process_ended;
+	p->bell.fd = -1;
+	p->bell.ready = bell_rung;
 	err = peer_identify(p);
 	if (!err)
 		err = loop_add(&p->source, EPOLLIN);

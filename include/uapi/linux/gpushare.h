@@ -141,6 +141,7 @@ struct gpushare_client_page {
 	__aligned_u64 busy_ns;
 	__aligned_u64 idle_ns;
 	__aligned_u64 unscheduled;	/* launches that went past the gate */
+	__aligned_u64 wish;		/* with a doorbell (FEAT_BELL): what it rings for */
 };
 
 /* Features, in struct gpushare_version. */
@@ -149,6 +150,7 @@ struct gpushare_client_page {
 #define GPUSHARE_FEAT_NETLINK	(1ULL << 2)	/* events and dumps by generic netlink */
 #define GPUSHARE_FEAT_EVENTS	(1ULL << 3)	/* events by GPUSHARE_EVENTS (the daemon) */
 #define GPUSHARE_FEAT_DISCOVERY	(1ULL << 4)	/* devices appear by themselves */
+#define GPUSHARE_FEAT_BELL	(1ULL << 5)	/* clients ask by a doorbell (the daemon) */
 
 /* GPUSHARE_VERSION: who answers. Needs nothing, changes nothing. */
 struct gpushare_version {

@@ -381,6 +381,14 @@ const char *cpucuda_fault(void)
 	return text;
 }
 
+void cpucuda_refuse(uint64_t n, int error)
+{
+	lock();
+	dev.refuse_in = n;
+	dev.refuse_with = error;
+	unlock();
+}
+
 void cpucuda_counts(uint64_t *steps, uint64_t *blocks, uint64_t *launches)
 {
 	lock();

@@ -57,7 +57,8 @@ static CUresult fill_params(const struct func *f, uint8_t *to, void **params, vo
 	if (!extra)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = from_extra(extra, &buf, &size);
-	if (r || size < f->param_bytes)
+	/* a structure's end may be padded; more than that is somebody's mistake */
+	if (r || size < f->param_bytes || size >= f->param_bytes + 16)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(to, buf, f->param_bytes);
 	return CUDA_SUCCESS;
@@ -135,6 +136,12 @@ CUresult kernel_attribute(struct work *w, CUlaunchAttributeID id, const CUlaunch
 	}
 }
 
+/* What a test has planted, cpucuda_refuse(). The lock is held. */
+static CUresult refusal(void)
+{
+	return dev.refuse_in && !--dev.refuse_in ? (CUresult)dev.refuse_with : CUDA_SUCCESS;
+}
+
 static CUresult launch(bool per_thread, const CUlaunchConfig *l, CUfunction f, void **params,
 		       void **extra, bool cooperative)
 {
@@ -147,6 +154,8 @@ static CUresult launch(bool per_thread, const CUlaunchConfig *l, CUfunction f, v
 
 	lock();
 	r = stream_of(l->hStream, per_thread, &s);
+	if (!r)
+		r = refusal();
 	if (!r)
 		r = kernel_work(&w, f, grid, block, l->sharedMemBytes, params, extra);
 	if (!r) {

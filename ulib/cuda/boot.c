@@ -47,10 +47,12 @@ struct name {
 	uint32_t version;
 	bool twin;
 	char kind;
+	uint8_t stream;		/* of kind S: which parameter it is, from 1 */
 };
 
 static const struct name names[] = {
-#define N(name, base, version, twin, first, last, kind) { #name, #base, version, twin, #kind[0] },
+#define N(name, base, version, twin, first, last, kind) { #name, #base, version, twin, #kind[0], \
+	#kind[0] == 'S' ? (uint8_t)(#kind[1] - '0') : 0 },
 #include "names.h"
 };
 
@@ -281,6 +283,19 @@ void *gs_resolve(void **slot)
 		look_up(entry);
 	errno = saved;
 	return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Before a call that names its stream goes to the driver. Waits aren't among those: one for
+ * a word in memory may stand in a queue of the hardware before the very work that writes it.
+ */
+void gs_settle_named(void **slot, const uint64_t *args)
+{
+	const struct name *n = &names[slot - gs_real];
+	int saved = errno;
+
+	gs_settle_stream((CUstream)(uintptr_t)args[n->stream - 1], n->twin);
+	errno = saved;
 }
 
 bool gs_is_missing(enum gs_entry entry)

@@ -67,6 +67,7 @@ struct cut {
 	const void *variant;
 	struct gsx_launch hidden;
 	size_t hidden_bytes;
+	size_t given_bytes;	/* of the program's buffer */
 	uint64_t total, full;
 	uint64_t at;		/* blocks that went to the device, or by tickets: that ended */
 	uint64_t measured_by;	/* a first slice is measured until then */
@@ -175,6 +176,7 @@ static bool keep(struct cut *c)
 		     k->hidden_offset + sizeof(c->hidden)) ||
 	    (c->kept.buffer && c->kept.buffer_bytes < k->param_bytes))
 		return false;
+	c->given_bytes = c->kept.buffer_bytes;
 	c->l = &c->kept.l;
 	return true;
 }
@@ -423,8 +425,10 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 		c->impossible = !c->at;
 		return GS_DONE;
 	}
-	if (REAL(cuMemcpyDtoHAsync_v2)(&a->words->next, a->queue, 4, c->lane->stream) ||
-	    REAL(cuEventRecord)(a->done, c->lane->stream))
+	*r = REAL(cuMemcpyDtoHAsync_v2)(&a->words->next, a->queue, 4, c->lane->stream);
+	if (!*r)
+		*r = REAL(cuEventRecord)(a->done, c->lane->stream);
+	if (*r)		/* how far it comes can't be known */
 		return GS_DONE;
 	area_runs(a, c->lane->dev);
 	c->running = true;
@@ -457,8 +461,11 @@ static enum gs_step cut_step(struct gs_work *w)
 	CUresult r = CUDA_SUCCESS;
 	enum gs_step s = step(c, &r);
 
-	if (s == GS_DONE && c->impossible)
-		gs_launch_part(c->lane, c->record, c->l, c->total);
+	if (s == GS_DONE && c->impossible) {
+		c->kept.buffer_bytes = c->given_bytes;
+		r = gs_launch_part(c->lane, c->record, c->l, c->total);
+	}
+	w->late = r;
 	/* Only for as long as this is in the list does its context stay. */
 	if (s == GS_DONE && c->area) {
 		area_put(c->lane->context, c->area);

@@ -9,10 +9,12 @@
  * So nothing of ours runs before the program's own first call, and no function
  * is looked up that isn't called.
  *
- * Functions of kind H have no trampoline, they are written in C; those of kinds D and
- * W may have to do with work on the device, so what isn't with the driver yet goes
- * there first (gs_settle_all); W are counted on the way, as their work goes past the
- * gate.
+ * Functions of kind H have no trampoline, they are written in C; those of the other kinds
+ * but F may have to do with work on the device, so what isn't with the driver yet goes
+ * there first (gs_settle_all). Of W, C and S the work goes past the gate, and is counted
+ * on the way. Those of C wait for work, so an error of what was submitted late may be
+ * given instead of the call (gs_settle_for_copy); those of S, with the number of the
+ * parameter that is the stream, follow that stream alone (gs_settle_named).
  */
 #define N(name, base, version, twin, first, last, kind) entry_##kind name
 
@@ -35,13 +37,13 @@
 	lock incq gs_past_gate(%rip)
 	.endm
 
-	.macro settle name
+	.macro settle name, way
 	cmpl $0, gs_pending(%rip)
 	jne .Lsettle_\name
 	.pushsection .text.lazy, "ax", @progbits
 .Lsettle_\name:
 	lea .Lreal_\name(%rip), %r11
-	jmp gs_settling
+	jmp \way
 	.popsection
 	.endm
 
@@ -54,8 +56,12 @@
 	.popsection
 	.endm
 
-	/* Calls a function of ours before the driver's, whose place is in r11. */
-	.macro detour name, ours
+	/*
+	 * Calls a function of ours before the driver's, whose place is in r11: with that
+	 * place and the six registers. With @refuses, what it gives is given instead,
+	 * unless it is 0.
+	 */
+	.macro detour name, ours, refuses=0
 	.type \name, @function
 \name:
 	.cfi_startproc
@@ -64,14 +70,15 @@
 	.cfi_offset %rbp, -16
 	mov %rsp, %rbp
 	.cfi_def_cfa_register %rbp
-	push %rdi
-	push %rsi
-	push %rdx
-	push %rcx
-	push %r8
-	push %r9
-	push %rax
 	push %r11
+	push %rax
+	push %r9
+	push %r8
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	mov %rsp, %rsi
 	sub $128, %rsp
 	movups %xmm0, (%rsp)
 	movups %xmm1, 16(%rsp)
@@ -83,6 +90,10 @@
 	movups %xmm7, 112(%rsp)
 	mov %r11, %rdi
 	call \ours
+	.if \refuses
+	test %eax, %eax
+	jne 1f
+	.endif
 	movups (%rsp), %xmm0
 	movups 16(%rsp), %xmm1
 	movups 32(%rsp), %xmm2
@@ -92,17 +103,24 @@
 	movups 96(%rsp), %xmm6
 	movups 112(%rsp), %xmm7
 	add $128, %rsp
-	pop %r11
-	pop %rax
-	pop %r9
-	pop %r8
-	pop %rcx
-	pop %rdx
-	pop %rsi
 	pop %rdi
+	pop %rsi
+	pop %rdx
+	pop %rcx
+	pop %r8
+	pop %r9
+	pop %rax
+	pop %r11
+	.cfi_remember_state
 	pop %rbp
 	.cfi_def_cfa %rsp, 8
 	jmp *(%r11)
+	.cfi_restore_state
+	.if \refuses
+1:	leave
+	.cfi_def_cfa %rsp, 8
+	ret
+	.endif
 	.cfi_endproc
 	.size \name, . - \name
 	.endm
@@ -110,6 +128,8 @@
 	.text
 	detour gs_lazy, gs_resolve
 	detour gs_settling, gs_settle_all
+	detour gs_settling_named, gs_settle_named
+	detour gs_settling_for_copy, gs_settle_for_copy, 1
 
 #elif defined(__aarch64__)
 
@@ -137,13 +157,13 @@
 	cbnz w15, 1b
 	.endm
 
-	.macro settle name
+	.macro settle name, way
 	adrp x16, gs_pending
 	ldr w16, [x16, :lo12:gs_pending]
 	cbz w16, 2f
 	adrp x17, .Lreal_\name
 	add x17, x17, :lo12:.Lreal_\name
-	b gs_settling
+	b \way
 2:
 	.endm
 
@@ -157,8 +177,8 @@
 	.popsection
 	.endm
 
-	/* Calls a function of ours before the driver's, whose place is in x17. */
-	.macro detour name, ours
+	/* As above; the driver's place is in x17, and there are eight registers. */
+	.macro detour name, ours, refuses=0
 	.type \name, %function
 \name:
 	stp x29, x30, [sp, -240]!
@@ -173,7 +193,11 @@
 	stp q4, q5, [sp, 160]
 	stp q6, q7, [sp, 192]
 	mov x0, x17
+	add x1, sp, 16
 	bl \ours
+	.if \refuses
+	cbnz w0, 1f
+	.endif
 	ldp x0, x1, [sp, 16]
 	ldp x2, x3, [sp, 32]
 	ldp x4, x5, [sp, 48]
@@ -186,12 +210,18 @@
 	ldp x29, x30, [sp], 240
 	ldr x16, [x17]
 	br x16
+	.if \refuses
+1:	ldp x29, x30, [sp], 240
+	ret
+	.endif
 	.size \name, . - \name
 	.endm
 
 	.text
 	detour gs_lazy, gs_resolve
 	detour gs_settling, gs_settle_all
+	detour gs_settling_named, gs_settle_named
+	detour gs_settling_for_copy, gs_settle_for_copy, 1
 
 #else
 #error "no trampolines for this processor"
@@ -216,18 +246,32 @@
 
 	.macro entry_D name
 	trampoline \name
-	settle \name
+	settle \name, gs_settling
+	leap \name
+	slot \name
+	.endm
+
+	.macro counted name, way
+	trampoline \name
+	count
+	settle \name, \way
 	leap \name
 	slot \name
 	.endm
 
 	.macro entry_W name
-	trampoline \name
-	count
-	settle \name
-	leap \name
-	slot \name
+	counted \name, gs_settling
 	.endm
+
+	.macro entry_C name
+	counted \name, gs_settling_for_copy
+	.endm
+
+	.irp n, 1, 2, 3, 4, 5, 6
+	.macro entry_S\n name
+	counted \name, gs_settling_named
+	.endm
+	.endr
 
 	.macro entry_H name
 	slot \name

@@ -27,6 +27,23 @@ void gs_settle_stream(CUstream stream, bool twin)
 	gs_settle(lane, NULL);
 }
 
+CUresult gs_or_late_in(CUresult r, CUstream stream, bool twin)
+{
+	struct gs_lane *lane = !r && is_pending() ? gs_lane_find(stream, twin, NULL) : NULL;
+
+	return lane ? gs_rest_late(lane, NULL) : r;
+}
+
+CUresult gs_or_late(CUresult r)
+{
+	CUcontext ctx = NULL;
+
+	if (r || !is_pending())
+		return r;
+	REAL(cuCtxGetCurrent)(&ctx);
+	return gs_rest_late(NULL, ctx);
+}
+
 /* One of these; all are as small. */
 struct small {
 	struct gs_work work;
@@ -47,9 +64,7 @@ static enum gs_step step_record(struct gs_work *w)
 {
 	struct small *s = (struct small *)w;
 
-	if (s->with_flags)
-		s->with_flags(w->record, w->lane->stream, s->flags);
-	else
+	w->late = s->with_flags ? s->with_flags(w->record, w->lane->stream, s->flags) :
 		REAL(cuEventRecord)(w->record, w->lane->stream);
 	return GS_DONE;
 }
@@ -60,7 +75,7 @@ static enum gs_step step_wait(struct gs_work *w)
 
 	if (gs_rest_records(w->wait, w->number))
 		return GS_LATER;
-	REAL(cuStreamWaitEvent)(w->lane->stream, w->wait, s->flags);
+	w->late = REAL(cuStreamWaitEvent)(w->lane->stream, w->wait, s->flags);
 	return GS_DONE;
 }
 
@@ -68,9 +83,8 @@ static enum gs_step step_host(struct gs_work *w)
 {
 	struct small *s = (struct small *)w;
 
-	if (s->callback)
-		REAL(cuStreamAddCallback)(s->stream, s->callback, s->data, s->flags);
-	else
+	w->late = s->callback ?
+		REAL(cuStreamAddCallback)(s->stream, s->callback, s->data, s->flags) :
 		REAL(cuLaunchHostFunc)(w->lane->stream, s->host, s->data);
 	return GS_DONE;
 }
@@ -153,7 +167,7 @@ HOOK(cuEventQuery, CUevent event)
 {
 	if (is_pending() && gs_rest_records(event, UINT64_MAX))
 		return CUDA_ERROR_NOT_READY;
-	return REAL(cuEventQuery)(event);
+	return gs_or_late(REAL(cuEventQuery)(event));
 }
 
 static bool wait_later(CUstream stream, bool twin, CUevent event, unsigned int flags)
@@ -259,11 +273,11 @@ static bool stream_is_pending(CUstream stream, bool twin)
 HOOK(cuStreamQuery, CUstream stream)
 {
 	return stream_is_pending(stream, false) ? CUDA_ERROR_NOT_READY :
-		REAL(cuStreamQuery)(stream);
+		gs_or_late_in(REAL(cuStreamQuery)(stream), stream, false);
 }
 
 HOOK(cuStreamQuery_ptsz, CUstream stream)
 {
 	return stream_is_pending(stream, true) ? CUDA_ERROR_NOT_READY :
-		REAL(cuStreamQuery_ptsz)(stream);
+		gs_or_late_in(REAL(cuStreamQuery_ptsz)(stream), stream, true);
 }

@@ -440,6 +440,7 @@ static void lane_dies(struct gs_lane *l)
 		   __atomic_load_n(&l->submitted_ns, __ATOMIC_RELAXED));
 	__atomic_store_n(&l->dead, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&l->lock);
+	gs_rest_lane_gone(l);
 }
 
 /* What has ended is noticed. */
@@ -570,6 +571,7 @@ static void context_goes(struct gs_context *c)
 	c->n_plain = 0;		/* they went with it */
 	c->n_timed = 0;
 	gs_areas_gone(c);
+	gs_rest_context_gone(c);
 	for (l = lanes; l; l = l->next)
 		if (l->context == c && (l->leaving || !l->dead)) {
 			l->leaving = false;

@@ -174,7 +174,8 @@ static enum gs_step whole_step(struct gs_work *w)
 {
 	struct whole *a = (struct whole *)w;
 
-	if (!gs_launch_part(w->lane, a->record, &a->kept.l, blocks_of(&a->kept.l)))
+	w->late = gs_launch_part(w->lane, a->record, &a->kept.l, blocks_of(&a->kept.l));
+	if (!w->late)
 		tell(a->record, &a->kept.l);
 	return GS_DONE;
 }

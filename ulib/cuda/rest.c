@@ -13,17 +13,23 @@
  * Streams are followed in their order. The legacy stream and those that block with it
  * follow each other. A wait for an event whose record is in a list follows that. All other
  * calls with an effect on streams, or that could see one, first wait until the lists are
- * with the driver (gs_settle): precisely where a call names its stream, for all streams
- * in the trampolines, which know nothing of parameters. So the driver sees the
- * program's calls in an order that the program allowed, and there is no second way of
- * waiting on the device: hidden waits there (a word in memory that the feeder writes) are
- * not safe, as two streams may share a queue of the hardware, and then the wait of one
- * holds up the pieces that it waits for.
+ * with the driver (gs_settle): precisely where a call is known to name its stream, also by
+ * some trampolines (kind S), for all streams in the others, which know nothing of
+ * parameters. So the driver sees the program's calls in an order that the program allowed,
+ * and there is no second way of waiting on the device: hidden waits there (a word in memory
+ * that the feeder writes) are not safe, as two streams may share a queue of the hardware,
+ * and then the wait of one holds up the pieces that it waits for.
  *
  * What can't be told apart, blocks until the rest is submitted, as if the stream's queue
  * were full: default streams of threads, into which no other thread can launch; launches
  * behind a rest whose like (same block, same shared memory) hasn't succeeded before, since
  * their error must be told at once, or whose parameters' sizes can't be known.
+ *
+ * What the driver refuses then, no call can tell any more that made it. It is kept, and the
+ * next call that waits for the stream tells it, as CUDA does with errors that come up while
+ * a kernel runs: waiting for the stream or asking whether it is empty, the same for the
+ * context, for events (of which we don't know the stream), and copies that wait. It is told
+ * once, as the context isn't lost; errors that stay are the driver's to tell again.
  *
  * While a capture is under way there is no rest: what there is goes out before it begins.
  * A program that was given a function of the driver that we don't know might submit
@@ -47,6 +53,16 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct gs_lane *busy;	/* those that have a rest */
 static uint64_t number, turns;
 static bool feeds[GS_DEVICES];
+
+/* An error that no call has told yet; counts in gs_pending as well. */
+struct late {
+	struct late *next;
+	CUresult error;
+	const struct gs_lane *lane;	/* NULL: its stream is no more */
+	const struct gs_context *context;
+};
+
+static struct late *lates;
 
 /* What comes into @to has to follow what is in @from. */
 static bool follows(const struct gs_lane *to, const struct gs_lane *from)
@@ -91,6 +107,83 @@ static void take_out(struct gs_work *w)
 	pthread_cond_broadcast(&changed);
 }
 
+/* The lock is held. Of one stream the first error counts. */
+static void keep_late(const struct gs_lane *lane, CUresult error)
+{
+	struct late *l;
+
+	for (l = lates; l && l->lane != lane; l = l->next)
+		;
+	l = l ? NULL : malloc(sizeof(*l));
+	if (!l)
+		return;
+	*l = (struct late){ .next = lates, .error = error, .lane = lane,
+			    .context = lane->context };
+	lates = l;
+	__atomic_add_fetch(&gs_pending, 1, __ATOMIC_SEQ_CST);
+}
+
+/* The lock is held. */
+static CUresult tell_late(struct late **at)
+{
+	struct late *l = *at;
+	CUresult error = l->error;
+
+	*at = l->next;
+	free(l);
+	__atomic_sub_fetch(&gs_pending, 1, __ATOMIC_RELEASE);
+	return error;
+}
+
+CUresult gs_rest_late(const struct gs_lane *lane, CUcontext ctx)
+{
+	CUresult error = CUDA_SUCCESS;
+	struct late **at;
+
+	if (__builtin_expect(!__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE), 1))
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&lock);
+	for (at = &lates; *at && !error;) {
+		struct late *l = *at;
+
+		if (lane ? l->lane && follows(lane, l->lane) :
+		    !ctx || l->context->handle == ctx)
+			error = tell_late(at);
+		else
+			at = &l->next;
+	}
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+void gs_rest_lane_gone(const struct gs_lane *lane)
+{
+	struct late *l;
+
+	if (__builtin_expect(!__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE), 1))
+		return;
+	pthread_mutex_lock(&lock);
+	for (l = lates; l; l = l->next)
+		if (l->lane == lane)
+			l->lane = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void gs_rest_context_gone(const struct gs_context *context)
+{
+	struct late **at;
+
+	if (__builtin_expect(!__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE), 1))
+		return;
+	pthread_mutex_lock(&lock);
+	for (at = &lates; *at;)
+		if ((*at)->context == context)
+			tell_late(at);
+		else
+			at = &(*at)->next;
+	pthread_mutex_unlock(&lock);
+}
+
 static void *feeder_main(void *arg)
 {
 	int mode = CU_STREAM_CAPTURE_RELAXED;
@@ -118,6 +211,10 @@ static void *feeder_main(void *arg)
 		pthread_mutex_lock(&lock);
 		if (step != GS_LATER)
 			later = looks = 0;
+		if (w->late) {
+			keep_late(l, w->late);
+			w->late = CUDA_SUCCESS;
+		}
 		if (step == GS_DONE) {
 			take_out(w);
 			pthread_mutex_unlock(&lock);
@@ -289,6 +386,19 @@ void gs_settle_all(void)
 	errno = saved;
 }
 
+CUresult gs_settle_for_copy(void)
+{
+	int saved = errno;
+	CUcontext ctx = NULL;
+	CUresult r;
+
+	gs_settle(NULL, NULL);
+	REAL(cuCtxGetCurrent)(&ctx);
+	r = ctx ? gs_rest_late(NULL, ctx) : CUDA_SUCCESS;
+	errno = saved;
+	return r;
+}
+
 void gs_settle_and_lock(void)
 {
 	pthread_mutex_lock(&lock);
@@ -308,6 +418,7 @@ void gs_rest_forget(void)
 	memset(feeds, 0, sizeof(feeds));
 	gs_pending = 0;
 	busy = NULL;
+	lates = NULL;
 }
 
 static bool keep_params(struct gs_kept *k, const struct gs_launch *l, const uint32_t *sizes,

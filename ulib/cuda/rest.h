@@ -17,6 +17,7 @@ struct gs_work {
 	uint64_t number;	/* counts up over all lanes */
 	bool held;		/* its beginning is with the driver in this moment */
 	CUevent record, wait;	/* events that it names */
+	CUresult late;		/* an error of a step, which no call of the program's told */
 	/* A bit of it goes to the driver; its stream's context is the thread's. */
 	enum gs_step (*step)(struct gs_work *w);
 	void (*free)(struct gs_work *w);
@@ -40,6 +41,18 @@ enum gs_place gs_rest_put(struct gs_lane *lane, struct gs_work *w, bool first, b
 void gs_rest_go(struct gs_work *w);	/* held no more */
 void gs_rest_drop(struct gs_work *w);	/* held, and nothing is left of it */
 
+/*
+ * An error of what was submitted later than its call returned, as the next call that waits
+ * for it tells it, once: of streams that @lane follows, or with NULL of the context, or with
+ * NULL of any.
+ */
+CUresult gs_rest_late(const struct gs_lane *lane, CUcontext ctx);
+/* What the driver answered to a call that waits, or else such an error (event.c). */
+CUresult gs_or_late_in(CUresult r, CUstream stream, bool twin);
+CUresult gs_or_late(CUresult r);	/* of the present context */
+void gs_rest_lane_gone(const struct gs_lane *lane);
+void gs_rest_context_gone(const struct gs_context *context);
+
 /* Something before what is submitted to the lane now isn't with the driver yet. */
 bool gs_rest_is_before(const struct gs_lane *lane);
 /* Works before that number which record the event, or that name it, in other lanes than @but. */
@@ -52,6 +65,10 @@ bool gs_rest_names(CUevent event, const struct gs_lane *but);
  */
 void gs_settle(const struct gs_lane *lane, CUcontext ctx);
 void gs_settle_stream(CUstream stream, bool twin);	/* what comes into it now follows */
+/* Entry points that name their stream, from assembler: a place in gs_real, the parameters. */
+void gs_settle_named(void **slot, const uint64_t *args);
+/* Entry points of copies that wait, from assembler: an error is given instead of the copy. */
+CUresult gs_settle_for_copy(void);
 void gs_settle_event(CUevent event);	/* its records */
 void gs_settle_all(void);
 /* The same, and no more comes until it is unlocked: a capture begins. */
@@ -65,7 +82,7 @@ struct gs_kept {
 	CUlaunchConfig config;
 	void **params;		/* a place for one more */
 	void *buffer;
-	size_t buffer_bytes;
+	size_t buffer_bytes;	/* what the driver is told */
 	void *extra[5];
 };
 

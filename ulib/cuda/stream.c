@@ -23,32 +23,35 @@ static CUresult waited(CUresult r)
 HOOK(cuStreamSynchronize, CUstream stream)
 {
 	gs_settle_stream(stream, false);
-	return waited(REAL(cuStreamSynchronize)(stream));
+	return gs_or_late_in(waited(REAL(cuStreamSynchronize)(stream)), stream, false);
 }
 
 HOOK(cuStreamSynchronize_ptsz, CUstream stream)
 {
 	gs_settle_stream(stream, true);
-	return waited(REAL(cuStreamSynchronize_ptsz)(stream));
+	return gs_or_late_in(waited(REAL(cuStreamSynchronize_ptsz)(stream)), stream, true);
 }
 
 HOOK(cuCtxSynchronize, void)
 {
 	gs_settle_all();	/* green contexts are waited for as well */
-	return waited(REAL(cuCtxSynchronize)());
+	return gs_or_late(waited(REAL(cuCtxSynchronize)()));
 }
 
 HOOK(cuCtxSynchronize_v2, CUcontext ctx)
 {
+	CUresult r;
+
 	gs_settle_all();
-	return waited(REAL(cuCtxSynchronize_v2)(ctx));
+	r = waited(REAL(cuCtxSynchronize_v2)(ctx));
+	return r || !ctx ? gs_or_late(r) : gs_rest_late(NULL, ctx);
 }
 
 HOOK(cuEventSynchronize, CUevent event)
 {
 	if (__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE))
 		gs_settle_event(event);
-	return waited(REAL(cuEventSynchronize)(event));
+	return gs_or_late(waited(REAL(cuEventSynchronize)(event)));
 }
 
 /*

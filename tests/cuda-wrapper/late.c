@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is submitted later than its call returned: errors of it, and what mustn't wait for it.
+ * The driver on the CPU refuses launches as it is told.
+ */
+#include <dlfcn.h>
+#include "bed.h"
+
+#define WORDS	8192u	/* twice as many slices as may be in flight */
+#define NO_ROOM	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+
+static struct world w;
+
+static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry one(.param .u64 o, .param .u32 n) {\n"
+	".reg .u32 %r<4>; .reg .u64 %d<3>; .reg .pred %p;\n"
+	"ld.param.u64 %d1, [o]; ld.param.u32 %r3, [n]; mov.u32 %r1, %ctaid.x;\n"
+	"setp.gt.u32 %p, %r3, 1; @%p trap;\n"
+	"mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;\n"
+	"ld.global.u32 %r2, [%d1]; add.u32 %r2, %r2, %r3; st.global.u32 [%d1], %r2; ret; }\n";
+
+struct bench {
+	struct program p;
+	CUfunction f;
+	CUdeviceptr d;
+	CUstream s, t;
+	CUevent e;
+	volatile uint32_t *word;	/* a stream that waits for it goes on when it's 1 */
+	CUdeviceptr there;
+};
+
+/* The @n-th launch that reaches the driver is refused. */
+static void refuse(uint64_t n)
+{
+	void (*plant)(uint64_t n, int error) = (__typeof__(plant))dlsym(
+		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_refuse");
+
+	ASSERT_TRUE(plant != NULL);
+	plant(n, NO_ROOM);
+}
+
+static CUresult launch(struct bench *b, CUstream s, uint32_t n)
+{
+	void *args[] = { &b->d, &n };
+
+	return cuLaunchKernel(b->f, WORDS, 1, 1, 1, 1, 1, 0, s, args, NULL);
+}
+
+static CUresult launch_packed(struct bench *b, CUstream s, uint32_t n)
+{
+	struct {
+		CUdeviceptr o;
+		uint32_t n;
+	} packed = { b->d, n };
+	size_t size = 12;
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed,
+			  CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+
+	return cuLaunchKernel(b->f, WORDS, 1, 1, 1, 1, 1, 0, s, NULL, extra);
+}
+
+static void bench_make(struct bench *b)
+{
+	program_start(&b->p);
+	MUST(cuModuleLoadData(&b->p.module, text));
+	MUST(cuModuleGetFunction(&b->f, b->p.module, "one"));
+	MUST(cuMemAlloc_v2(&b->d, 4 * WORDS));
+	MUST(cuMemsetD32_v2(b->d, 0, WORDS));
+	MUST(cuCtxSynchronize());	/* streams of this kind don't wait for that one */
+	MUST(cuStreamCreate(&b->s, 1));
+	MUST(cuStreamCreate(&b->t, 1));
+	MUST(cuEventCreate(&b->e, 0));
+	MUST(cuMemHostAlloc((void **)&b->word, 4096, 2));	/* mapped */
+	MUST(cuMemHostGetDevicePointer_v2(&b->there, (void *)b->word, 0));
+	MUST(launch(b, b->s, 0));	/* from now on its like is known */
+	MUST(cuCtxSynchronize());
+}
+
+/* Nothing that comes into the stream runs, so what is cut has a rest, which stays. */
+static void stall(struct bench *b)
+{
+	*b->word = 0;
+	MUST(cuStreamWaitValue32_v2(b->s, b->there, 1, 0));
+}
+
+static void child(void (*fn)(void *arg))
+{
+	bed_make(&w, 60000);
+	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	EXPECT_EQ(0, child_wait(child_start(fn, NULL)));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
+static CUresult ask_stream(CUstream s)
+{
+	CUresult r;
+
+	while ((r = cuStreamQuery(s)) == CUDA_ERROR_NOT_READY)
+		;
+	return r;
+}
+
+static CUresult ask_event(CUevent e)
+{
+	CUresult r;
+
+	while ((r = cuEventQuery(e)) == CUDA_ERROR_NOT_READY)
+		;
+	return r;
+}
+
+enum { STREAM, QUERY, CONTEXT, CONTEXT_BY_NAME, EVENT, EVENT_QUERY, COPY, WAYS };
+
+static CUresult wait_by(struct bench *b, int way)
+{
+	uint32_t out[2] = { 77, 77 };
+	CUresult r;
+
+	switch (way) {
+	case STREAM:
+		return cuStreamSynchronize(b->s);
+	case QUERY:
+		return ask_stream(b->s);
+	case CONTEXT:
+		return cuCtxSynchronize();
+	case CONTEXT_BY_NAME:
+		return cuCtxSynchronize_v2(b->p.ctx);
+	case EVENT:
+		return cuEventSynchronize(b->e);
+	case EVENT_QUERY:
+		return ask_event(b->e);
+	default:
+		r = cuMemcpyDtoH_v2(out, b->d, sizeof(out));
+		EXPECT_EQ(r, out[0] == 77 ? NO_ROOM : 0);	/* refused, it does nothing */
+		return r;
+	}
+}
+
+static void told(void *arg)
+{
+	struct bench b;
+	int way;
+
+	(void)arg;
+	bench_make(&b);
+	for (way = 0; way < WAYS; way++) {
+		refuse(3);
+		OK(launch(&b, b.s, 1));
+		OK(cuEventRecord(b.e, b.s));
+		/* Who waits for another stream, isn't told, and takes it from nobody. */
+		OK(cuStreamSynchronize(b.t));
+		OK(ask_stream(b.t));
+		EXPECT_EQ(NO_ROOM, wait_by(&b, way));
+		OK(wait_by(&b, way));
+		OK(cuCtxSynchronize());
+	}
+	/* All goes on. */
+	OK(launch(&b, b.s, 1));
+	OK(cuCtxSynchronize());
+}
+
+TEST(the_next_call_that_waits_tells_of_it)
+{
+	child(told);
+}
+
+static void behind(void *arg)
+{
+	static uint32_t out[WORDS];
+	struct bench b, other;
+	uint32_t i;
+
+	(void)arg;
+	bench_make(&b);
+	/* A slice in the middle, while all waits; the event behind it happens. */
+	stall(&b);
+	OK(launch(&b, b.s, 1));
+	OK(cuEventRecord(b.e, b.s));
+	refuse(1);
+	*b.word = 1;
+	EXPECT_EQ(NO_ROOM, cuEventSynchronize(b.e));
+	OK(cuStreamSynchronize(b.s));
+
+	/*
+	 * The first slice of a launch that comes behind another's: nothing of it has run, and
+	 * it goes whole, as the program gave it.
+	 */
+	OK(cuMemsetD32_v2(b.d, 0, WORDS));
+	OK(cuCtxSynchronize());
+	stall(&b);
+	refuse(WORDS / 4 + 1);		/* slices have as many blocks as there are units */
+	OK(launch(&b, b.s, 1));
+	OK(launch_packed(&b, b.s, 1));
+	*b.word = 1;
+	OK(cuStreamSynchronize(b.s));
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 2; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+
+	/* A stream that is no more: its context tells. One of a context that ends: nobody. */
+	refuse(3);
+	OK(launch(&b, b.s, 1));
+	OK(cuStreamDestroy_v2(b.s));
+	EXPECT_EQ(NO_ROOM, cuCtxSynchronize());
+	OK(cuCtxSynchronize());
+	bench_make(&other);
+	refuse(3);
+	OK(launch(&other, other.s, 1));
+	OK(cuCtxDestroy_v2(other.p.ctx));
+	OK(cuCtxSetCurrent(b.p.ctx));
+	OK(cuCtxSynchronize());
+	OK(ask_stream(b.t));
+}
+
+TEST(errors_in_the_middle_at_the_start_and_at_the_end)
+{
+	child(behind);
+}
+
+/* An error that stays is told each time, by the driver. */
+static void stays(void *arg)
+{
+	struct bench b;
+	CUresult r;
+
+	(void)arg;
+	bench_make(&b);
+	OK(launch(&b, b.s, 2));		/* it traps */
+	r = cuStreamSynchronize(b.s);
+	EXPECT_NE(CUDA_SUCCESS, r);
+	EXPECT_NE(NO_ROOM, r);
+	EXPECT_EQ(r, cuStreamSynchronize(b.s));
+	EXPECT_EQ(r, cuCtxSynchronize());
+	EXPECT_EQ(r, cuCtxSynchronize());
+}
+
+TEST(errors_that_stay)
+{
+	child(stays);
+}
+
+/* What comes into one stream doesn't wait for the rest of another: else this never ends. */
+static void beside(void *arg)
+{
+	static uint32_t out[WORDS];
+	uint32_t i, *pinned;
+	struct bench b;
+	CUdeviceptr d;
+
+	(void)arg;
+	bench_make(&b);
+	MUST(cuMemAlloc_v2(&d, 4 * WORDS));
+	MUST(cuMemHostAlloc((void **)&pinned, 4 * WORDS, 0));
+	stall(&b);
+	OK(launch(&b, b.s, 1));
+	OK(cuMemsetD32Async(d, 7, WORDS, b.t));
+	OK(cuMemsetD2D32Async(d, 4, 8, 1, 1, b.t));
+	OK(cuMemcpyDtoHAsync_v2(pinned, d, 4 * WORDS, b.t));
+	OK(cuMemcpyAsync(d, d + 4, 4, b.t));
+	OK(cuStreamSynchronize(b.t));
+	EXPECT_EQ(8, pinned[0]);
+	EXPECT_EQ(7, pinned[WORDS - 1]);
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuStreamQuery(b.s));
+	OK(cuStreamWriteValue32_v2(b.t, b.there, 1, 0));
+	/* What comes into the same does. */
+	OK(cuMemcpyDtoHAsync_v2(pinned, b.d, 4 * WORDS, b.s));
+	OK(cuStreamSynchronize(b.s));
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 1 && pinned[i] == 1; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+}
+
+TEST(copies_follow_their_stream_alone)
+{
+	child(beside);
+}
+
+TEST_MAIN()

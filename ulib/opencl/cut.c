@@ -34,11 +34,11 @@ void gs_box_next(const struct gs_launch *l, uint64_t most, struct gs_box *box)
 }
 
 /*
- * Half a slice, since two are in flight: then the device doesn't run dry, and a
- * preemption waits for one slice. What isn't known yet is tried with few groups,
+ * Half of what may be in flight, since two are: then the device doesn't run dry, and a
+ * preemption waits for one slice where others are. What isn't known yet is tried with few groups,
  * and each further piece has four times as many, until it is.
  */
-uint64_t gs_piece_groups(const struct gs_launch *l, uint64_t slice_ns)
+uint64_t gs_piece_groups(const struct gs_launch *l, uint64_t room_ns)
 {
 	uint64_t left = l->total - l->done, ns = gs_estimate_ns(l->estimate, 1), n;
 
@@ -47,7 +47,7 @@ uint64_t gs_piece_groups(const struct gs_launch *l, uint64_t slice_ns)
 	if (ns == GS_NO_TIME)
 		return least(left, l->done ? l->done * 3 : (l->total + 63) / 64);
 	ns = gs_estimate_ns(l->estimate, 1024);
-	n = ns ? least(left, (slice_ns / 2 * 1024 + ns - 1) / ns) : left;
+	n = ns ? least(left, (room_ns / 2 * 1024 + ns - 1) / ns) : left;
 	if (!n)
 		n = 1;
 	/* A rest of less than half a piece goes with it. */

@@ -12,6 +12,8 @@
 #include "layer.h"
 
 #define DEFAULT_SLICE_NS	2000000
+#define ALONE_AFTER_NS		250000000
+#define ROOM_ALONE_NS		32000000
 
 #define DEVICE_PCI_BUS_INFO	0x410f	/* cl_khr_pci_bus_info */
 #define NV_BUS			0x4008	/* cl_nv_device_attribute_query */
@@ -202,6 +204,31 @@ uint64_t gs_device_slice(const struct gs_device *device)
 	uint64_t ns = page ? __atomic_load_n(&page->slice_ns, __ATOMIC_RELAXED) : 0;
 
 	return ns ? ns : DEFAULT_SLICE_NS;
+}
+
+/*
+ * A grant that nobody else wanted for so long is likely to stand; and as each piece
+ * costs the device a moment without work, longer ones are worth the wait of who comes
+ * after all: once, as then it isn't alone any more.
+ */
+uint64_t gs_device_room(struct gs_device *device)
+{
+	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
+								 __ATOMIC_RELAXED);
+	uint64_t slice = gs_device_slice(device), epoch;
+	struct gpushare_grant grant;
+
+	if (!page || slice >= ROOM_ALONE_NS || __atomic_load_n(&page->waiters, __ATOMIC_RELAXED))
+		return slice;
+	epoch = __atomic_load_n(&page->word, __ATOMIC_RELAXED) >> GPUSHARE_EPOCH_SHIFT;
+	if (epoch == __atomic_load_n(&device->alone, __ATOMIC_RELAXED))
+		return ROOM_ALONE_NS;
+	gpushare_grant(device->share, &grant);
+	if (!(grant.flags & GPUSHARE_GRANTED) || grant.waiters ||
+	    gs_cl_now() < grant.granted_ns + ALONE_AFTER_NS)
+		return slice;
+	__atomic_store_n(&device->alone, grant.epoch, __ATOMIC_RELAXED);
+	return ROOM_ALONE_NS;
 }
 
 /* The page that stands in for an arbiter's has no client's id. */

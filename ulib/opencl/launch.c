@@ -6,7 +6,7 @@
  * batch's last one only, or not at all if the program waits for it by itself.
  * So a program of short kernels pays for an estimate and a look at the grant. A
  * batch whose end nobody tells (the program has turned to something else) is
- * found by the launcher, which looks once a millisecond while there is one.
+ * found by the launcher, which looks now and then while there is one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "layer.h"
 
 #define FEW_ITEMS	65536
-#define BATCH_LAUNCHES	32
+#define BATCH_LAUNCHES	256
 #define DIMS_MAX	8	/* that a device may say it has */
-#define BATCH_OF_SLICE	8	/* a batch lasts for a slice's eighth, about */
+#define BATCH_OF_ROOM	8	/* a batch lasts for this part of what may be in flight, about */
 
 /* What was asked for, as it was. */
 struct request {
@@ -40,14 +40,14 @@ struct gs_limits {
 	size_t items[DIMS_MAX], group, reqd[3];
 };
 
-const char gs_short[] = "as short as a slice";
+const char gs_short[] = "short enough";
 
 bool gs_device_admit(struct gs_device *device, uint64_t ns)
 {
 	uint64_t now = __atomic_load_n(&device->in_flight_ns, __ATOMIC_RELAXED);
 
 	do {
-		if (now && now + ns > gs_device_slice(device))
+		if (now && now + ns > gs_device_room(device))
 			return false;
 	} while (!__atomic_compare_exchange_n(&device->in_flight_ns, &now, now + ns, true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
@@ -528,7 +528,7 @@ static cl_int go(const struct request *r, struct gs_estimate *estimate, uint64_t
 	if (!queue->in_order || !gs_estimate_is_known(estimate) ||
 	    batch->launches == BATCH_LAUNCHES ||
 	    __atomic_load_n(&queue->device->jobs, __ATOMIC_SEQ_CST) ||
-	    batch->estimate_ns >= gs_device_slice(queue->device) / BATCH_OF_SLICE)
+	    batch->estimate_ns >= gs_device_room(queue->device) / BATCH_OF_ROOM)
 		gs_batch_close(queue);
 	else if (batch->launches == 1)
 		gs_launcher_watch(queue->device);
@@ -550,7 +550,7 @@ static bool should_cut(struct request *r, const struct gs_estimate *estimate, ui
 		return false;
 	r->why = gs_short;
 	if (gs_estimate_is_known(estimate))
-		return ns > gs_device_slice(r->queue->device);
+		return ns > gs_device_room(r->queue->device);
 	r->why = "few items, and nobody waits";
 	page = __atomic_load_n(&r->queue->device->share->grant, __ATOMIC_RELAXED);
 	return !page || __atomic_load_n(&page->waiters, __ATOMIC_RELAXED) ||
@@ -578,7 +578,7 @@ static cl_int schedule(struct request *r)
 {
 	struct gs_queue *queue = r->queue;
 	struct gs_estimate *estimate;
-	uint64_t groups, ns, slice;
+	uint64_t groups, ns, room;
 	size_t local[3];
 
 	if (queue->at_once)
@@ -589,9 +589,9 @@ static cl_int schedule(struct request *r)
 		groups = groups_of(r, local);
 		estimate = gs_estimate_of(r->kernel, groups, local);
 		ns = gs_estimate_ns(estimate, groups);
-		slice = gs_device_slice(queue->device);
+		room = gs_device_room(queue->device);
 		if (ns == GS_NO_TIME)
-			ns = slice / 2;
+			ns = room / 2;
 		if (estimate && !should_cut(r, estimate, groups, local, ns) &&
 		    may_go(r, estimate, ns)) {
 			gs_queue_close(queue);

@@ -26,10 +26,10 @@ GS_OLD(pthread_sigmask);
 GS_OLD(pthread_detach);
 GS_OLD(pthread_attr_setstacksize);
 
-#define LOOK_NS		1000000		/* how often batches are looked at, while there are any */
+#define LOOK_NS		1000000		/* batches are looked at no oftener, while there are any */
 #define PIECES_MAX	8		/* in flight */
 #define PIECE_LAUNCHES	64		/* short launches that share a bracket */
-#define PIECE_OF_SLICE	4		/* which then lasts for a slice's quarter, about */
+#define PIECE_OF_ROOM	4		/* which then last for this part of what may be in flight */
 #define STACK		(1 << 20)	/* drivers compile in it */
 
 struct gs_piece {
@@ -487,38 +487,38 @@ static struct gs_job *choose(struct gs_device *device)
 	return best ? best->first : NULL;
 }
 
-static uint64_t groups_next(const struct gs_launch *launch, uint64_t slice)
+static uint64_t groups_next(const struct gs_launch *launch, uint64_t room)
 {
 	uint64_t left = launch->total - launch->done;
 	struct gs_box box;
 
 	if (launch->way == GS_WHOLE)
 		return left;
-	gs_box_next(launch, gs_piece_groups(launch, slice), &box);
+	gs_box_next(launch, gs_piece_groups(launch, room), &box);
 	return box.total;
 }
 
 /* What the job's next piece will take. Workers stop in time, and leave room for others. */
-static uint64_t next_ns(const struct gs_job *job, uint64_t slice)
+static uint64_t next_ns(const struct gs_job *job, uint64_t room)
 {
 	uint64_t ns;
 
 	if (job->first->way == GS_WORKERS)
-		return slice / 2;
-	ns = gs_estimate_ns(job->first->estimate, groups_next(job->first, slice));
+		return room / 2;
+	ns = gs_estimate_ns(job->first->estimate, groups_next(job->first, room));
 
-	return ns == GS_NO_TIME ? slice / 2 : ns;
+	return ns == GS_NO_TIME ? room / 2 : ns;
 }
 
-static bool has_room(const struct gs_device *device, const struct gs_job *job)
+static bool has_room(struct gs_device *device, const struct gs_job *job)
 {
-	uint64_t slice = gs_device_slice(device);
+	uint64_t room = gs_device_room(device);
 
 	uint64_t in_flight = __atomic_load_n(&device->in_flight_ns, __ATOMIC_SEQ_CST);
 
 	if (job->status < 0 || !in_flight)
 		return true;
-	return device->pieces < PIECES_MAX && in_flight + next_ns(job, slice) <= slice;
+	return device->pieces < PIECES_MAX && in_flight + next_ns(job, room) <= room;
 }
 
 /* As the program asked for it. */
@@ -609,14 +609,14 @@ static cl_int fill(struct gs_device *device, struct gs_piece *piece)
 {
 	struct gs_job *job = piece->job;
 	uint64_t in_flight = __atomic_load_n(&device->in_flight_ns, __ATOMIC_RELAXED);
-	uint64_t slice = gs_device_slice(device), most = slice / PIECE_OF_SLICE, ns, groups;
+	uint64_t room = gs_device_room(device), most = room / PIECE_OF_ROOM, ns, groups;
 	struct gs_launch *launch;
 	cl_int rc;
 
-	if (in_flight + most > slice)
-		most = in_flight < slice ? slice - in_flight : 0;
+	if (in_flight + most > room)
+		most = in_flight < room ? room - in_flight : 0;
 	while ((launch = job->first) && piece->n < PIECE_LAUNCHES) {
-		ns = next_ns(job, slice);
+		ns = next_ns(job, room);
 		if (piece->n && (launch->estimate != piece->launch[0]->estimate ||
 				 !gs_estimate_is_known(launch->estimate) ||
 				 gs_launch_is_long(device, launch) ||
@@ -627,7 +627,7 @@ static cl_int fill(struct gs_device *device, struct gs_piece *piece)
 		/* What it is thought to take may have changed just now. */
 		if (piece->n && launch->way != GS_WHOLE)
 			break;
-		groups = groups_next(launch, slice);
+		groups = groups_next(launch, room);
 		rc = enqueue(piece, launch, groups);
 		if (rc != CL_SUCCESS)
 			return piece->n ? CL_SUCCESS : rc;
@@ -715,10 +715,21 @@ static void launch_piece(struct gs_device *device, struct gs_job *job)
 		gs_workers_stop(queue);
 }
 
+/*
+ * How often batches are looked at. Twice in the time that may be in flight: to be woken
+ * a thousand times a second for nothing is felt by a program of short kernels.
+ */
+static uint64_t look_ns(struct gs_device *device)
+{
+	uint64_t ns = gs_device_room(device) / 2;
+
+	return ns > LOOK_NS ? ns : LOOK_NS;
+}
+
 /* The device's lock is held, and given up meanwhile. */
 static void sleep_until_changed(struct gs_device *device, uint32_t *begun)
 {
-	uint64_t until = gs_cl_now() + LOOK_NS;
+	uint64_t until = gs_cl_now() + look_ns(device);
 	struct timespec ts = {
 		.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000),
 	};
@@ -746,7 +757,7 @@ static void *launcher(void *arg)
 
 	for (;;) {
 		clean_up(device);
-		tell_batches(device, LOOK_NS);
+		tell_batches(device, look_ns(device));
 		pthread_mutex_lock(&device->lock);
 		job = choose(device);
 		if (job && !has_room(device, job))

@@ -138,6 +138,7 @@ struct gs_device {
 	uint64_t in_flight_ns;		/* estimated, direct and deferred */
 	uint64_t done_ns;		/* when something ended last */
 	uint32_t open, begun;		/* batches: now, ever */
+	uint64_t alone;			/* the number of a grant that stood for long */
 };
 
 /* How often this process was made by a fork, as far as we were there. */
@@ -147,6 +148,8 @@ extern uint32_t gs_forks;
 struct gs_device *gs_device_of(cl_device_id id);
 /* How long the device is granted at a time. */
 uint64_t gs_device_slice(const struct gs_device *device);
+/* How much may be in flight: as much as a slice, and more while it is alone on the device. */
+uint64_t gs_device_room(struct gs_device *device);
 bool gs_device_is_gated(const struct gs_device *device);
 
 /* queue.c */
@@ -437,6 +440,6 @@ struct gs_box {
 
 void gs_box_next(const struct gs_launch *launch, uint64_t most, struct gs_box *box);
 /* How many groups the next piece should have. */
-uint64_t gs_piece_groups(const struct gs_launch *launch, uint64_t slice_ns);
+uint64_t gs_piece_groups(const struct gs_launch *launch, uint64_t room_ns);
 
 #endif

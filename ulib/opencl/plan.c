@@ -2,7 +2,7 @@
 /* How a launch that was deferred goes: whole, in slices, or by workers. */
 #include "shadow.h"
 
-bool gs_launch_is_long(const struct gs_device *device, const struct gs_launch *launch)
+bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 {
 	switch (gs_options.mode) {
 	case GS_MODE_SLICE:
@@ -10,7 +10,7 @@ bool gs_launch_is_long(const struct gs_device *device, const struct gs_launch *l
 		return true;
 	case GS_MODE_AUTO:
 		return !gs_estimate_is_known(launch->estimate) ||
-			gs_estimate_ns(launch->estimate, launch->total) > gs_device_slice(device);
+			gs_estimate_ns(launch->estimate, launch->total) > gs_device_room(device);
 	default:
 		return false;
 	}
@@ -37,7 +37,7 @@ static void never_by_workers(struct gs_launch *launch)
 	pthread_mutex_unlock(&launch->kernel->lock);
 }
 
-static enum gs_way way_of(const struct gs_device *device, struct gs_launch *launch,
+static enum gs_way way_of(struct gs_device *device, struct gs_launch *launch,
 			  struct gs_queue *queue, const char **why)
 {
 	enum gs_way way;
@@ -60,7 +60,7 @@ static enum gs_way way_of(const struct gs_device *device, struct gs_launch *laun
 	return way;
 }
 
-void gs_launch_plan(const struct gs_device *device, struct gs_launch *launch,
+void gs_launch_plan(struct gs_device *device, struct gs_launch *launch,
 		    struct gs_queue *queue)
 {
 	static const char *const names[GS_WAYS] = { "whole", "slices", "workers" };

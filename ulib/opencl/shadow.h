@@ -55,10 +55,10 @@ cl_int gs_cut_arguments(struct gs_cut *cut, enum gsx_mode mode, const struct gs_
 cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const struct gs_box *box,
 		      cl_event *event);
 
-/* plan.c: might it take longer than a slice, as far as is known? */
-bool gs_launch_is_long(const struct gs_device *device, const struct gs_launch *launch);
+/* plan.c: might it take longer than what may be in flight, as far as is known? */
+bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch);
 /* Decides, once, how a launch goes; without a queue, of a short one. No lock is held. */
-void gs_launch_plan(const struct gs_device *device, struct gs_launch *launch,
+void gs_launch_plan(struct gs_device *device, struct gs_launch *launch,
 		    struct gs_queue *queue);
 
 /*

@@ -196,6 +196,17 @@ struct gs_device *gs_device_of(cl_device_id id)
 	return device;
 }
 
+bool gs_device_is_pocl(cl_device_id id)
+{
+	char name[32] = "";	/* longer ones fail, and are others' */
+	cl_platform_id platform;
+
+	if (!ask(id, CL_DEVICE_PLATFORM, &platform, sizeof(platform)))
+		return false;
+	gs_cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL);
+	return !strcmp(name, "Portable Computing Language");
+}
+
 uint64_t gs_device_slice(const struct gs_device *device)
 {
 	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,

@@ -151,6 +151,7 @@ uint64_t gs_device_slice(const struct gs_device *device);
 /* How much may be in flight: as much as a slice, and more while it is alone on the device. */
 uint64_t gs_device_room(struct gs_device *device);
 bool gs_device_is_gated(const struct gs_device *device);
+bool gs_device_is_pocl(cl_device_id id);
 
 /* queue.c */
 struct gs_batch;

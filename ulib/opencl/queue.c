@@ -33,18 +33,6 @@ static void queue_end(struct gs_object *object)
 	free(queue);
 }
 
-static bool is_pocl(cl_device_id id)
-{
-	char name[32] = "";	/* longer ones fail, and are others' */
-	cl_platform_id platform;
-
-	if (gs_cl.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) !=
-	    CL_SUCCESS)
-		return false;
-	gs_cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL);
-	return !strcmp(name, "Portable Computing Language");
-}
-
 /*
  * PoCL's basic driver runs commands inside the program's own calls. What waits for
  * a user event it runs inside clSetUserEventStatus(), where it locks up, and its
@@ -87,7 +75,7 @@ static void queue_add(cl_command_queue handle)
 	queue->keeps_device = gs_cl.clRetainDevice &&
 		gs_cl.clRetainDevice(queue->id) == CL_SUCCESS;
 	queue->device = gs_device_of(queue->id);
-	queue->pocl = is_pocl(queue->id);
+	queue->pocl = gs_device_is_pocl(queue->id);
 	queue->at_once = runs_inside(queue);
 	gs_object_add(&queue->object, GS_QUEUE, handle, queue_end);
 }

@@ -133,11 +133,17 @@ static cl_program build_binary(struct gs_shadow *shadow, cl_context context,
 	return program;
 }
 
-static void keep_binary(cl_program program, const uint8_t key[GS_SHA256_BYTES])
+/*
+ * Not of PoCL: to tell a binary it compiles all of the program's kernels, for seconds,
+ * and it keeps by itself what it has built.
+ */
+static void keep_binary(cl_program program, cl_device_id id, const uint8_t key[GS_SHA256_BYTES])
 {
 	unsigned char *binary;
 	size_t length = 0;
 
+	if (gs_device_is_pocl(id))
+		return;
 	/* It was built for one device, but belongs to all of its context's. */
 	if (gs_cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(length), &length,
 				   NULL) != CL_SUCCESS || !length)
@@ -168,7 +174,7 @@ static cl_program shadow_program(struct gs_shadow *shadow, cl_context context, e
 	if (!shadow->program[mode]) {
 		shadow->program[mode] = build_source(shadow, context, mode);
 		if (shadow->program[mode])
-			keep_binary(shadow->program[mode], key);
+			keep_binary(shadow->program[mode], shadow->id, key);
 	}
 	return shadow->program[mode];
 }

@@ -7,6 +7,11 @@ $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c 
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
 tests-y += $(O)/tests/opencl-layer/ways
 $(call program,tests/opencl-layer/cost,$(addprefix tests/opencl-layer/,cost.c use.c),-lOpenCL)
+corpus-host := $(addprefix tests/opencl/,spec.c clhost.c clprobe.c memory.c)
+$(call program,tests/opencl-layer/longer,tests/opencl-layer/longer.c $(corpus-host), \
+	$(O)/libgsopencl.a -lOpenCL)
+$(call program,tests/opencl-layer/builds,tests/opencl-layer/builds.c $(corpus-host), \
+	$(O)/libgsopencl.a -lOpenCL)
 
 $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 	$(Q)mkdir -p $(@D)
@@ -15,7 +20,7 @@ checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api look stops spy.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.
 $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
-		tests/opencl-layer/cost tests/opencl-layer/look tests/opencl-layer/stops \
+		$(addprefix tests/opencl-layer/,cost longer builds look stops) \
 		bin/gpusharectl \
 		ulib/gpushared/gpushared lib/gpushare/libgpushare-opencl.so)
 	$(Q)printf '#!/bin/sh\nexec %s/tests/opencl-layer/bench\n' "$(CURDIR)" >$@; chmod +x $@

@@ -144,7 +144,8 @@ static bool guards_are_whole(struct cut_job *j)
 
 	for (i = 0; i < j->run->n_args; at += j->bytes[i++])
 		for (k = 0; k < CUT_GUARD && j->parent[i] && whole; k++)
-			whole = s.bytes[at + k] == 0xa5 && s.bytes[at + j->bytes[i] - 1 - k] == 0xa5;
+			whole = s.bytes[at + k] == 0xa5 &&
+				s.bytes[at + j->bytes[i] - 1 - k] == 0xa5;
 	free(s.bytes);
 	return whole;
 }

@@ -244,10 +244,10 @@ static CUresult add_file(CUlinkState state, int type, const char *path, unsigned
 	size_t len = 0, again = 0;
 	CUresult r;
 
-	before = known ? gs_read_file(path, &len) : NULL;
+	before = known ? gs_read_file(path, &len, MOST_BYTES - l->bytes) : NULL;
 	r = real(state, type, path, n, options, values);
 	if (before && !r)
-		after = gs_read_file(path, &again);
+		after = gs_read_file(path, &again, len);
 	if (after && len == again && !memcmp(before, after, len) &&
 	    add(l, type, before, len, path, &o))
 		give_back(state, l);

@@ -142,7 +142,7 @@ static CUdevice device_for(bool library)
 	return best;
 }
 
-char *gs_read_file(const char *path, size_t *len)
+char *gs_read_file(const char *path, size_t *len, size_t most)
 {
 	FILE *f = path ? fopen(path, "rbe") : NULL;
 	size_t room = 1 << 16, n;
@@ -156,6 +156,11 @@ char *gs_read_file(const char *path, size_t *len)
 		text = more;
 		n = fread(text + *len, 1, room - *len, f);
 		*len += n;
+		if (*len > most) {
+			free(text);
+			text = NULL;
+			break;
+		}
 		if (*len < room)
 			break;
 		room *= 2;
@@ -245,7 +250,7 @@ static CUresult load_request(struct request *q)
 	size_t len = 0;
 
 	if (q->file) {
-		text = gs_read_file(q->path, &len);
+		text = gs_read_file(q->path, &len, SIZE_MAX);
 		q->data = text;
 	}
 	if (ordinal >= 0)

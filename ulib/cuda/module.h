@@ -27,7 +27,8 @@ struct gs_loaded {
 
 /* module.c */
 struct gs_loaded *gs_loaded_find(const void *handle);
-char *gs_read_file(const char *path, size_t *len);	/* with a NUL behind; NULL: it can't be */
+/* With a NUL behind; NULL: it can't be read, or has more than @most bytes. */
+char *gs_read_file(const char *path, size_t *len, size_t most);
 
 /* variant.c */
 void gs_made_free(struct gs_made *made);

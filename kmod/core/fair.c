@@ -49,7 +49,10 @@
  * yield) isn't counted until V has caught up: with it V would run ahead of all
  * others, and those who nap would be thought to be owed what nobody owes them.
  * Without it V advances at the rate at which the others are served, and
- * reaches v_i at the very moment when the debt is paid.
+ * reaches v_i at the very moment when the debt is paid. While only such want to
+ * run there is nobody to pay, and V advances with them, as far as their average:
+ * all keep their debts. Did it stand still, one that came later would be owed all
+ * the time that they shared without it.
  *
  * SEVERAL SEATS. An entity with all its clients running can't use more, so it
  * isn't owed more than a slice either, however large its weight. And where
@@ -154,6 +157,14 @@ static void uncount(struct gs_queue *q, struct gs_entity *e)
 	}
 }
 
+static void owe(struct gs_queue *q, struct gs_entity *e, bool on)
+{
+	if (e->owing == on)
+		return;
+	e->owing = on;
+	q->owing += on ? e->weight : -(u64)e->weight;
+}
+
 /* Does @e owe more than two slices? @q is without it. */
 static bool indebted(const struct gs_device *dev, const struct gs_entity *e, struct gs_queue *q)
 {
@@ -174,7 +185,8 @@ void gs_fair_count(struct gs_device *dev, struct gs_entity *e)
 		if (behind > (s64)most)
 			e->link.val += behind - (s64)most;
 	}
-	if (!indebted(dev, e, q))
+	owe(q, e, indebted(dev, e, q));
+	if (!e->owing)
 		count(q, e);
 }
 
@@ -184,15 +196,19 @@ static void check_debt(struct gs_device *dev, struct gs_queue *q, struct gs_enti
 	if ((s64)(e->link.val - q->v) <= (s64)(2 * bound(dev, e)) || q->weight == e->weight)
 		return;
 	uncount(q, e);
-	if (!indebted(dev, e, q))
+	owe(q, e, indebted(dev, e, q));
+	if (!e->owing)
 		count(q, e);
 }
 
 /* @e is no longer active. */
 void gs_fair_leave(struct gs_entity *e)
 {
+	struct gs_queue *q = gs_queue_of(e);
+
+	owe(q, e, false);
 	if (e->counted)
-		uncount(gs_queue_of(e), e);
+		uncount(q, e);
 }
 
 /* Move @e, whose place in the queue's average is known, by @by. */
@@ -249,6 +265,8 @@ void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns)
 		if (!contended && !q->weight)
 			return;		/* nobody is kept from anything */
 		e->link.val += gs_virtual(e, ns);
+		if (e->owing && !q->weight)
+			q->v += div64_u64(ns << 12, q->owing);
 		if (e->active)
 			gs_fair_count(dev, e);
 	} else {

@@ -20,6 +20,7 @@ struct gs_node;
  * @weight: 1..10000
  * @class: enum gs_class; the idle class has a queue of its own
  * @counted: part of the queue's average
+ * @owing: active, and not counted
  * @active: wants to run or runs
  * @queued: can be picked, so @link is in the queue's tree. (A throttled node and
  *	an overrunning client use @link for gs_device.later meanwhile)
@@ -31,6 +32,7 @@ struct gs_entity {
 	u32 weight;
 	u8 class;
 	u8 counted;
+	u8 owing;
 	u8 active;
 	u8 queued;
 };
@@ -44,12 +46,14 @@ enum { GS_KIND_CLIENT, GS_KIND_NODE, GS_KIND_BEHIND };
  *	counted: @v + @rest / @weight
  * @rest: the sum of weight * (vruntime - @v)
  * @weight: the sum of the weights of all that are counted
+ * @owing: the sum of the weights of all that are active and not counted
  */
 struct gs_queue {
 	struct gs_tree tree;
 	u64 v;
 	s64 rest;
 	u64 weight;
+	u64 owing;
 };
 
 void gs_entity_init(struct gs_entity *e, u32 kind, struct gs_node *up, u32 weight, u32 class);

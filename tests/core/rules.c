@@ -439,6 +439,43 @@ TEST(throttled_and_back_while_it_runs)
 	bed_end(&b);
 }
 
+/*
+ * Two in debt have the device to themselves for a minute. They share it and keep their
+ * debts of 10 and 20 ms, which are paid first when the third comes back: then it has
+ * its third, and not a minute for itself.
+ */
+TEST(debtors_alone_run_up_no_more)
+{
+	struct gs_device *dev = begin(NULL);
+	struct tenant *debtor[2], *t;
+	unsigned int i;
+	u64 used[2];
+
+	t = bed_tenant(&b, bed_group(&b, NULL, 100), dev, 100 * US);
+	bed_start(t);
+	for (i = 0; i < 2; i++) {
+		debtor[i] = bed_tenant(&b, bed_group(&b, NULL, 100), dev, (10 + 10 * i) * MS);
+		bed_start(debtor[i]);
+	}
+	while (bed_usage(debtor[0]) < 10 * MS || bed_usage(debtor[1]) < 20 * MS)
+		bed_run(&b, b.now + MS);
+	bed_stop(t);
+	for (i = 0; i < 2; i++) {
+		debtor[i]->block = 100 * US;
+		used[i] = bed_usage(debtor[i]);
+	}
+	bed_run(&b, b.now + 60 * SEC);
+	for (i = 0; i < 2; i++) {
+		EXPECT_LE(29900 * MS, bed_usage(debtor[i]) - used[i]);
+		used[i] = bed_usage(debtor[i]);
+	}
+	bed_start(t);
+	bed_run(&b, b.now + 3 * SEC);
+	for (i = 0; i < 2; i++)
+		EXPECT_LE(900 * MS, bed_usage(debtor[i]) - used[i]);
+	bed_end(&b);
+}
+
 /* However many they are, all who overrun pay as time goes on. */
 TEST(all_who_overrun_are_charged)
 {

@@ -48,7 +48,7 @@ static unsigned int check_whole_tree(const struct gs_tree *t, bool least)
 
 struct sums {
 	unsigned int active, queued[2];
-	u64 weight[2];
+	u64 weight[2], owing[2];
 	__int128 rest[2];
 };
 
@@ -58,9 +58,12 @@ static void add_entity(struct sums *s, const struct gs_entity *e, const struct g
 
 	MUST(e->up == node, "an entity hangs elsewhere");
 	MUST(!e->queued || e->active, "queued, not active");
-	MUST(!e->counted || e->active, "counted, not active");
+	MUST(e->counted + e->owing == e->active, "counted %u, owing %u, active %u", e->counted,
+	     e->owing, e->active);
 	s->active += e->active;
 	s->queued[idle] += e->queued;
+	if (e->owing)
+		s->owing[idle] += e->weight;
 	if (!e->counted)
 		return;
 	s->weight[idle] += e->weight;
@@ -180,6 +183,7 @@ static void check_node(struct world *w, struct gs_node *node)
 
 		MUST(check_whole_tree(&q->tree, true) == s.queued[i], "queue %u", i);
 		MUST(q->weight == s.weight[i], "weight %llu", (unsigned long long)q->weight);
+		MUST(q->owing == s.owing[i], "owing %llu", (unsigned long long)q->owing);
 		MUST(q->rest == s.rest[i], "rest");
 	}
 	pickable = s.queued[0] || s.queued[1];

@@ -379,7 +379,7 @@ static void remove_devices(int fd)
 	EXPECT_TRUE(false);
 }
 
-TEST_LIMIT(fuzz, 3000)
+TEST_LIMIT(fuzz, 7200)
 {
 	const char *s = getenv("GS_CALLS"), *from = getenv("GS_SEED");
 	uint64_t calls = s ? strtoull(s, NULL, 0) : 1000000, good = 0, begin, stuck, last = 0;

@@ -2,11 +2,13 @@
 /* Groups, shares, and keeping them: cgroups of this machine, names, the state file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -261,6 +263,57 @@ TEST(delegation)
 	world_remove(&w);
 }
 
+/* What removed cgroups had is taken back at once when it stands in a living one's way. */
+TEST(the_removed_are_in_nobodys_way)
+{
+	static const char *const more[] = { "--system", NULL };
+	struct gpushare_share s;
+	char path[400];
+	int status, i;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP("needs root");
+	set_up_cgroup();
+	if (w.module || !reachable(w.dir)) {
+		bool module = w.module;
+
+		remove_cgroup("");
+		world_remove(&w);
+		SKIP("%s", module ? "the module sees them go" :
+		     "other users can't look into TMPDIR");
+	}
+	world_stop(&w, SIGTERM);
+	world_start_with(&w, more);
+	close(make_cgroup("/a"));
+	snprintf(path, sizeof(path), "%s/a", top);
+	ASSERT_EQ(0, chown(path, 65534, 65534));
+	strcat(path, "/cgroup.subtree_control");
+	ASSERT_EQ(0, chown(path, 65534, 65534));
+	pid = fork();
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(9);
+		/* On a user's behalf they are looked at 20 times a second, but for this. */
+		for (i = 0; i < 30; i++) {
+			s = (struct gpushare_share){
+				.size = sizeof(s), .cgroup_fd = make_cgroup("/a/b"),
+				.authority_fd = -1, .mask = GPUSHARE_SHARE_MIN,
+				.min_permille = 700,
+			};
+			EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_SET, &s));
+			close(s.cgroup_fd);
+			remove_cgroup("/a/b");
+		}
+		_exit(test_failures ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+	remove_cgroup("/a");
+	remove_cgroup("");
+	world_remove(&w);
+}
+
 /* Kept over a restart, whatever the end was; a cgroup made anew is another. */
 TEST(state_is_kept)
 {
@@ -332,6 +385,19 @@ TEST(named_groups)
 	world_remove(&w);
 }
 
+/* Uid 0 still, and no admin: as a container's root is. */
+static bool drop_sys_admin(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		return false;
+	caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+	caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].permitted &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+	return !syscall(SYS_capset, &head, caps);
+}
+
 /* As many connections as a user gets; who holds them ends when told to. */
 static pid_t take_all(uid_t uid, int tell, unsigned int *got)
 {
@@ -345,7 +411,7 @@ static pid_t take_all(uid_t uid, int tell, unsigned int *got)
 	ASSERT_EQ(0, pipe(back));
 	pid = fork();
 	if (!pid) {
-		if (setgid(65534) || setuid(uid))
+		if (uid ? setgid(65534) || setuid(uid) : !drop_sys_admin())
 			_exit(9);
 		for (i = 0; i < 80; i++) {
 			v = (struct gpushare_version){ .size = sizeof(v) };
@@ -387,7 +453,7 @@ TEST(room_for_others)
 	world_start_with(&w, more);
 	ASSERT_EQ(0, pipe(tell));
 	for (i = 0; i < 6; i++) {
-		pid[i] = take_all(65520 + i, tell[0], &got[i]);
+		pid[i] = take_all(i ? 65520 + i : 0, tell[0], &got[i]);
 		sum += got[i];
 	}
 	EXPECT_EQ(17, got[0]);	/* a quarter */

@@ -2,6 +2,7 @@
 /* The state file: kill -9 at any moment, and files that aren't sound. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "harness.h"
 #include "world.h"
@@ -108,6 +109,83 @@ TEST(a_damaged_state_is_put_aside)
 	spoil(flip);
 	spoil(cut);
 	spoil(empty);
+}
+
+static void set_weight(const char *name, uint32_t weight)
+{
+	struct gpushare_share s = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = weight };
+
+	ASSERT_EQ(0, group_set(&w, name, &s));
+}
+
+static uint32_t weight_of(const char *name)
+{
+	struct gpushare_group g = { .size = sizeof(g) };
+	struct gs_transport *a = world_connect(&w);
+	struct gpushare_share s = { .size = sizeof(s), .cgroup_fd = -1, .authority_fd = -1 };
+
+	strcpy(g.name, name);
+	EXPECT_EQ(0, gs_transport_call(a, GPUSHARE_GROUP, &g));
+	s.group = g.group;
+	if (gs_transport_call(a, GPUSHARE_SHARE_GET, &s))
+		s.mask = 0;
+	gs_transport_close(a);
+	return s.mask ? s.weight : 0;
+}
+
+/* The daemon can have no more memory than now, or as much as it likes. */
+static void starve(bool starve)
+{
+	struct rlimit r = { starve ? 4096 : RLIM_INFINITY, RLIM_INFINITY };
+
+	ASSERT_EQ(0, prlimit(w.daemon, RLIMIT_AS, &r, NULL));
+}
+
+/*
+ * A state that can't be put together is said, nobody waits for it, and it is made
+ * up for: with a later change, or at the end.
+ */
+TEST(no_memory_for_the_state)
+{
+	char name[32];
+	int i;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	SKIP("a sanitizer needs the memory itself");
+#endif
+	if (getenv("TEST_VALGRIND"))
+		SKIP("valgrind needs the memory itself");
+	world_make(&w);
+	/* So that what is freed goes back, and what is large must be had anew. */
+	setenv("MALLOC_MMAP_THRESHOLD_", "16384", 1);
+	setenv("MALLOC_TRIM_THRESHOLD_", "16384", 1);
+	world_start(&w);
+	for (i = 0; i < 250; i++) {
+		sprintf(name, "group-with-a-long-name-%d", i);
+		set_weight(name, 5);
+	}
+	starve(true);
+	set_weight("group-with-a-long-name-1", 6);
+	starve(false);
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	EXPECT_EQ(5, weight_of("group-with-a-long-name-1"));	/* it wasn't written */
+	starve(true);
+	set_weight("group-with-a-long-name-1", 7);
+	starve(false);
+	world_stop(&w, SIGTERM);
+	world_start(&w);
+	EXPECT_EQ(7, weight_of("group-with-a-long-name-1"));	/* it was, at the end */
+	starve(true);
+	set_weight("group-with-a-long-name-1", 8);
+	starve(false);
+	sleep_ns(5 * SEC + 100 * MS);
+	set_weight("group-with-a-long-name-2", 9);
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	EXPECT_EQ(8, weight_of("group-with-a-long-name-1"));	/* with the next change */
+	EXPECT_EQ(9, weight_of("group-with-a-long-name-2"));
+	world_remove(&w);
 }
 
 TEST_MAIN()

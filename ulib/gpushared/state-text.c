@@ -21,37 +21,37 @@ uint64_t state_sum(const char *text, size_t length)
 	return sum;
 }
 
-void state_put_head(FILE *f, const char *boot)
+int state_put_head(FILE *f, const char *boot)
 {
-	fprintf(f, "gpushare-state 1 %s\n", boot);
+	return fprintf(f, "gpushare-state 1 %s\n", boot);
 }
 
-void state_put(FILE *f, const struct state_item *item)
+int state_put(FILE *f, const struct state_item *item)
 {
 	const struct gpushare_device *v = &item->device;
 	const struct gpushare_share *s = &item->share;
 
 	switch (item->what) {
 	case STATE_DEVICE:
-		fprintf(f, "device %s %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %llu %u\n",
+		return fprintf(f,
+			"device %s %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %llu %u\n",
 			v->key, v->kind, item->added, v->mask, v->policy, v->seats, v->quota,
 			v->workers, v->slice_us, v->linger_us, v->grace_us, v->kill_us,
 			v->epoch_us, v->latency_us, v->units, v->unit_threads,
 			v->unit_registers, v->unit_local_bytes, v->bandwidth_mbps,
 			(unsigned long long)v->mem_bytes, v->oversubscribe);
-		break;
 	case STATE_GROUP:
-		fprintf(f, "group %s %u %s\n", item->name, item->uid, item->path);
-		break;
+		return fprintf(f, "group %s %u %s\n", item->name, item->uid, item->path);
 	case STATE_SHARE:
-		fprintf(f, "share %s %u %u %u %u %llu %llu %llu %llu %llu %llu %u %" PRIu64 " %s\n",
+		return fprintf(f,
+			"share %s %u %u %u %u %llu %llu %llu %llu %llu %llu %u %" PRIu64 " %s\n",
 			item->key, s->mask, s->weight, s->class, s->min_permille,
 			(unsigned long long)s->max_us, (unsigned long long)s->period_us,
 			(unsigned long long)s->burst_us, (unsigned long long)s->mem_max,
 			(unsigned long long)s->mem_high, (unsigned long long)s->mem_min,
 			item->uid, item->id, item->path);
-		break;
 	}
+	return 0;
 }
 
 struct reader {

@@ -63,6 +63,14 @@ static void read_boot(char boot[64])
 		fclose(f);
 }
 
+/* Lines that memory didn't suffice for: the stream itself forgets that there were any. */
+static bool lost_lines;
+
+static void put(FILE *f, const struct state_item *item)
+{
+	lost_lines |= state_put(f, item) < 0;
+}
+
 static void put_share(FILE *f, struct group *g, struct device *dev)
 {
 	struct state_item item = { .what = STATE_SHARE, .uid = g->uid };
@@ -84,7 +92,7 @@ static void put_share(FILE *f, struct group *g, struct device *dev)
 	item.id = g->named ? 0 : g->id;
 	strcpy(item.key, dev ? dev->key : "*");
 	strcpy(item.path, g->named ? g->name : g->path);
-	state_put(f, &item);
+	put(f, &item);
 }
 
 static void put_devices(FILE *f)
@@ -98,12 +106,12 @@ static void put_devices(FILE *f)
 			continue;
 		device_show(dev, &item.device);
 		item.added = dev->added;
-		state_put(f, &item);
+		put(f, &item);
 	}
 	item.added = false;
 	for (i = 0; i < nr_absent; i++) {
 		item.device = absent[i];
-		state_put(f, &item);
+		put(f, &item);
 	}
 }
 
@@ -123,7 +131,7 @@ static void put_named(FILE *f, struct group *g)
 	while (parent->named);
 	strcpy(item.name, g->name);
 	strcpy(item.path, parent->path);
-	state_put(f, &item);
+	put(f, &item);
 }
 
 static void put_groups(FILE *f)
@@ -153,13 +161,13 @@ static char *snapshot(void)
 	if (!f)
 		return NULL;
 	read_boot(boot);
-	state_put_head(f, boot);
+	lost_lines = state_put_head(f, boot) < 0;
 	put_devices(f);
 	put_groups(f);
 	fflush(f);
-	fprintf(f, "sum %016llx\n", (unsigned long long)state_sum(all, size));
+	lost_lines |= fprintf(f, "sum %016llx\n", (unsigned long long)state_sum(all, size)) < 0;
 	/* One that is larger than what is read back is worse than none. */
-	if (!fclose(f) && strlen(all) <= STATE_SIZE_MAX)
+	if (!fclose(f) && !lost_lines && strlen(all) <= STATE_SIZE_MAX)
 		return all;
 	say("%s: too large, or no memory: shares and devices won't survive a restart",
 	    d.state_path);

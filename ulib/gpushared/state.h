@@ -44,8 +44,9 @@ struct state_item {
 int state_parse(const char *text, size_t length, char boot[64],
 		void (*take)(const struct state_item *item, void *arg), void *arg);
 
-void state_put_head(FILE *f, const char *boot);
-void state_put(FILE *f, const struct state_item *item);
+/* Negative: the line isn't there. */
+int state_put_head(FILE *f, const char *boot);
+int state_put(FILE *f, const struct state_item *item);
 uint64_t state_sum(const char *text, size_t length);
 
 #endif

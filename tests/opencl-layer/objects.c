@@ -275,26 +275,45 @@ static void CL_CALLBACK built(cl_program p, void *data)
 	__atomic_store_n((int *)data, 1, __ATOMIC_RELEASE);
 }
 
-SCENARIO(program_with_header_and_callback)
+/* One includes the other; they go when they were compiled. */
+SCENARIO(program_with_headers)
 {
-	const char *header = "int h(int x) { return x * 2; }\n";
-	const char *text = "#include <h.cl>\n__kernel void k(__global int *o) { o[get_global_id(0)] += h(7); }";
-	const char *name = "h.cl";
-	cl_program h, p, p2;
+	const char *text[] = {
+		"#include <where.h>\n"
+		"__kernel void k(__global int *o) { o[get_global_id(0)] += where(BASE); }",
+		"#include \"inc/factor.h\"\n"
+		"int where(int x) { return x * FACTOR + (int)get_group_id(0); }",
+		"#define FACTOR 2\n",
+		"#define FACTOR 3\n",
+	};
+	const char *names[] = { "where.h", "inc/factor.h" };
+	cl_program p[4], linked;
+	cl_uint i, j;
+	cl_int rc;
+
+	for (i = 0; i < 4; i++) {
+		p[i] = clCreateProgramWithSource(context, 1, &text[i], NULL, &rc);
+		must(rc);
+	}
+	for (i = 0; i < 2; i++) {
+		must(clCompileProgram(p[0], 1, &device, "-DBASE=100", 2, i ? (cl_program[]){ p[1], p[3] } :
+				      &p[1], names, NULL, NULL));
+		linked = clLinkProgram(context, 1, &device, NULL, 1, p, NULL, NULL, &rc);
+		must(rc);
+		for (j = 0; i && j < 4; j++)
+			must(clReleaseProgram(p[j]));
+		try_program("with headers", linked);
+		must(clReleaseProgram(linked));
+	}
+}
+
+SCENARIO(program_with_callback)
+{
+	const char *text;
+	cl_program p;
 	int done = 0;
 	cl_int rc;
 
-	h = clCreateProgramWithSource(context, 1, &header, NULL, &rc);
-	must(rc);
-	p = clCreateProgramWithSource(context, 1, &text, NULL, &rc);
-	must(rc);
-	must(clCompileProgram(p, 1, &device, "", 1, &h, &name, NULL, NULL));
-	p2 = clLinkProgram(context, 1, &device, NULL, 1, &p, NULL, NULL, &rc);
-	must(rc);
-	try_program("with a header", p2);
-	must(clReleaseProgram(h));
-	must(clReleaseProgram(p));
-	must(clReleaseProgram(p2));
 	text = "__kernel void k(__global int *o) { o[get_global_id(0)] -= 1; }";
 	p = clCreateProgramWithSource(context, 1, &text, NULL, &rc);
 	must(rc);

@@ -241,7 +241,13 @@ struct gs_event {
 
 struct gs_event *gs_event_add(cl_event handle, cl_command_type type);
 
-/* program.c */
+/* program.c: what clCompileProgram() was given to include, as it was then. */
+struct gs_headers {
+	uint32_t refs;
+	cl_uint n;
+	struct gs_header { char *name, *text; size_t length; } of[];
+};
+
 struct gs_program {
 	struct gs_object object;
 	cl_context context;
@@ -250,6 +256,7 @@ struct gs_program {
 	char *source;			/* NULL: none that we know */
 	size_t length;
 	char *options;			/* of the last build */
+	struct gs_headers *headers;	/* a reference; NULL: none */
 	bool built;			/* from the source, alone, with these options */
 	bool remembered;		/* it is a binary, and this is where it came from */
 	const char *why;		/* it has no source that can be rewritten */

@@ -12,6 +12,19 @@
 
 #define RETRIES 5000	/* a tenth of a millisecond each */
 
+static void headers_put(struct gs_headers *headers)
+{
+	cl_uint i;
+
+	if (!headers || __atomic_sub_fetch(&headers->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (i = 0; i < headers->n; i++) {
+		free(headers->of[i].name);
+		free(headers->of[i].text);
+	}
+	free(headers);
+}
+
 static void program_end(struct gs_object *object)
 {
 	struct gs_program *program = (struct gs_program *)object, *more;
@@ -22,6 +35,7 @@ static void program_end(struct gs_object *object)
 		more = program->more;
 		free(program->source);
 		free(program->options);
+		headers_put(program->headers);
 		free(program);
 	}
 }
@@ -195,6 +209,7 @@ with_built_in(cl_context context, cl_uint n, const cl_device_id *ids, const char
 struct before {
 	struct gs_program *program;	/* NULL: it stays as it is in any case */
 	char *options;
+	struct gs_headers *headers;
 	bool built;
 	const char *why;
 	struct gs_shadow *shadow;
@@ -202,22 +217,25 @@ struct before {
 
 /* Before the driver's own: it may call the program back, which goes on from there. */
 static void build_begins(struct before *before, cl_program handle, const char *options,
-			 const char *why)
+			 struct gs_headers *headers, const char *why)
 {
 	struct gs_program *program = gs_object_find(GS_PROGRAM, handle);
 
 	before->program = NULL;
 	/* While there are kernels the driver refuses. */
 	if (!program || !program->source || program->remembered ||
-	    __atomic_load_n(&program->kernels, __ATOMIC_ACQUIRE))
+	    __atomic_load_n(&program->kernels, __ATOMIC_ACQUIRE)) {
+		headers_put(headers);
 		return;
+	}
 	gs_object_get(&program->object);
 	pthread_mutex_lock(&program->lock);
 	*before = (struct before){
-		.program = program, .options = program->options, .built = program->built,
-		.why = program->why, .shadow = program->shadow,
+		.program = program, .options = program->options, .headers = program->headers,
+		.built = program->built, .why = program->why, .shadow = program->shadow,
 	};
 	program->shadow = NULL;
+	program->headers = headers;
 	program->options = strdup(options ? options : "");
 	program->built = program->options && !why;
 	program->why = why;
@@ -234,6 +252,7 @@ static void build_ended(struct before *before, cl_int rc)
 {
 	struct gs_program *program = before->program;
 	struct gs_shadow *shadow = before->shadow;
+	struct gs_headers *headers = before->headers;
 	char *options = before->options;
 
 	if (!program)
@@ -242,13 +261,16 @@ static void build_ended(struct before *before, cl_int rc)
 		pthread_mutex_lock(&program->lock);
 		shadow = program->shadow;
 		options = program->options;
+		headers = program->headers;
 		program->options = before->options;
+		program->headers = before->headers;
 		program->shadow = before->shadow;
 		program->built = before->built;
 		program->why = before->why;
 		pthread_mutex_unlock(&program->lock);
 	}
 	gs_shadow_put(shadow);
+	headers_put(headers);
 	free(options);
 	gs_object_put(&program->object);
 }
@@ -278,7 +300,7 @@ build(cl_program handle, cl_uint n, const cl_device_id *ids, const char *options
 	struct before before;
 	cl_int rc;
 
-	build_begins(&before, handle, options, NULL);
+	build_begins(&before, handle, options, NULL, NULL);
 	do {
 		rc = gs_cl.clBuildProgram(handle, n, ids, options, notify, data);
 	} while (again(handle, rc, &tries));
@@ -286,16 +308,53 @@ build(cl_program handle, cl_uint n, const cl_device_id *ids, const char *options
 	return rc;
 }
 
+static bool header_take(struct gs_header *header, cl_program handle, const char *name)
+{
+	struct gs_program *program = gs_object_find(GS_PROGRAM, handle);
+
+	if (!program || !program->source || !name)
+		return false;
+	header->name = strdup(name);
+	header->text = malloc(program->length + 1);
+	header->length = program->length;
+	if (header->text)
+		memcpy(header->text, program->source, program->length + 1);
+	return header->name && header->text;
+}
+
+/* Copies, since the program may release them at once; NULL: not all of them can be had. */
+static struct gs_headers *headers_take(cl_uint n, const cl_program *handles, const char **names)
+{
+	struct gs_headers *headers;
+	bool all = handles && names;
+
+	headers = calloc(1, sizeof(*headers) + n * sizeof(*headers->of));
+	if (!headers)
+		return NULL;
+	headers->refs = 1;
+	while (all && headers->n < n) {
+		all = header_take(&headers->of[headers->n], handles[headers->n],
+				  names[headers->n]);
+		headers->n++;
+	}
+	if (all)
+		return headers;
+	headers_put(headers);
+	return NULL;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL
 compile(cl_program handle, cl_uint n, const cl_device_id *ids, const char *options,
 	cl_uint n_headers, const cl_program *headers, const char **names,
 	void (CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
+	struct gs_headers *taken = n_headers ? headers_take(n_headers, headers, names) : NULL;
 	unsigned int tries = 0;
 	struct before before;
 	cl_int rc;
 
-	build_begins(&before, handle, options, n_headers ? "compiled with header programs" : NULL);
+	build_begins(&before, handle, options, taken,
+		     n_headers && !taken ? "compiled with headers that aren't known" : NULL);
 	do {
 		rc = gs_cl.clCompileProgram(handle, n, ids, options, n_headers, headers, names,
 					    notify, data);
@@ -327,6 +386,9 @@ static bool copy_source(struct gs_program *to, struct gs_program *from)
 		memcpy(to->source, from->source, from->length + 1);
 	to->length = from->length;
 	to->options = from->options ? strdup(from->options) : NULL;
+	to->headers = from->headers;
+	if (to->headers)
+		__atomic_add_fetch(&to->headers->refs, 1, __ATOMIC_RELAXED);
 	to->built = from->built && to->source && to->options;
 	to->why = from->why;
 	pthread_mutex_unlock(&from->lock);

@@ -25,6 +25,12 @@ struct file {
 	char text[];
 };
 
+/* Where included text is looked for, and what was read. */
+struct includes {
+	const struct gs_headers *headers;
+	struct file *files;
+};
+
 /* What was found out about the device's macros, for one program. */
 struct answers {
 	struct gsx_cl_macro *macro;
@@ -72,19 +78,35 @@ static struct file *read_file(const char *path, size_t *length)
 	return file;
 }
 
-/* As the drivers look for it: in the program's working directory. */
+/* Of two headers with one name the first counts. */
+static int passed(const struct gs_headers *headers, const char *path, const char **text,
+		  size_t *length)
+{
+	cl_uint i;
+
+	for (i = 0; headers && i < headers->n; i++)
+		if (!strcmp(headers->of[i].name, path)) {
+			*text = headers->of[i].text;
+			*length = headers->of[i].length;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+/* Files as the drivers look for them: in the program's working directory. */
 static int include(void *arg, enum gsx_cl_where where, const char *path, const char **text,
 		   size_t *length)
 {
-	struct file **files = arg, *file;
+	struct includes *includes = arg;
+	struct file *file;
 
 	if (where == GSX_CL_PASSED)
-		return -ENOENT;
+		return passed(includes->headers, path, text, length);
 	file = read_file(path, length);
 	if (!file)
 		return -ENOENT;
-	file->next = *files;
-	*files = file;
+	file->next = includes->files;
+	includes->files = file;
 	*text = file->text;
 	return 0;
 }
@@ -205,11 +227,12 @@ static bool answer_questions(struct gs_program *program, cl_device_id id,
 
 int gs_source_read(struct gs_program *program, cl_device_id id, struct gsx_cl_source *source)
 {
-	struct file *files = NULL, *next;
+	struct includes includes = { .headers = program->headers };
 	struct answers a = { NULL, 0 };
 	struct gsx_cl_cpp_options options = {
-		.build = program->options, .include = include, .arg = &files,
+		.build = program->options, .include = include, .arg = &includes,
 	};
+	struct file *next;
 	unsigned int round;
 	int err = -EAGAIN;
 	uint32_t i;
@@ -228,9 +251,9 @@ int gs_source_read(struct gs_program *program, cl_device_id id, struct gsx_cl_so
 		free((char *)(uintptr_t)a.macro[i].value);
 	}
 	free(a.macro);
-	for (; files; files = next) {
-		next = files->next;
-		free(files);
+	for (; includes.files; includes.files = next) {
+		next = includes.files->next;
+		free(includes.files);
 	}
 	return err;
 }

@@ -37,9 +37,9 @@ verdict() {
 
 finish() { exit $failed; }
 
-# eventually COMMAND...: until it is true, for seconds if need be
+# eventually COMMAND...: until it is true, for a minute if need be
 eventually() {
-	for _ in $(seq 200); do
+	for _ in $(seq 600); do
 		"$@" && return
 		sleep 0.1
 	done
@@ -53,4 +53,49 @@ start_daemon() {
 		--socket "$socket" --state none &
 	pids+=($!)
 	eventually daemon_answers || { echo "Bail out! the daemon didn't start"; exit 1; }
+}
+
+# Tenants: "$ctl" finds the daemon by GPUSHARE_ARBITER.
+
+# begin NAME OPTION... -- COMMAND...: a tenant, whose words come into $dir/NAME
+declare -A tenant
+begin() {
+	local name=$1
+	shift
+	"$ctl" run --name="$name" "$@" >"$dir/$name" 2>"$dir/$name.err" &
+	tenant[$name]=$!
+	pids+=($!)
+}
+
+# end NAME: it is told to end, and has computed what it should
+end() {
+	kill -TERM "${tenant[$1]}"
+	wait "${tenant[$1]}"
+}
+
+# counts DEVICE KEY NAME...: the arbiter's time, and what it has counted for each, at one time
+counts() {
+	"$ctl" -j list | jq -r --arg device "$1" --arg key "$2" '. as $all |
+		[.time_usec, ($ARGS.positional[] as $name | [$all.groups[] |
+			select(.path | test("(^|[:/])" + $name + "$")) | .devices[] |
+			select(.key == $device) | .[$key]] | add // 0)] | join(" ")' --args "${@:3}"
+}
+
+# of NAME KEY [DEVICE]
+of() { counts "${3:-cpu:0}" "$2" "$1" | cut -d' ' -f2; }
+
+# has NAME KEY MORE-THAN [DEVICE]
+has() { [ "$(of "$1" "$2" "${4:-cpu:0}")" -gt "$3" ]; }
+
+# held SECONDS NAME...: what each holds of the device's time, in percent
+held() {
+	local before after
+	before=$(counts cpu:0 usage_usec "${@:2}")
+	sleep "$1"
+	after=$(counts cpu:0 usage_usec "${@:2}")
+	echo "$before $after" | awk '{
+		for (i = 2; i <= NF / 2; i++)
+			printf "%d ", 100 * ($(i + NF / 2) - $i) / ($(1 + NF / 2) - $1)
+		print ""
+	}'
 }

@@ -8,12 +8,19 @@
  *	address			launches by a function that it asked for by name
  *	many N			launches that it doesn't wait for, with events that it never
  *				looks at; prints how many have run, and the MiB it took
- *	busy SECONDS		long launches, one after the other; prints how many
+ *	busy SECONDS		long launches, one after the other, on each device; prints how
+ *				many, also when it is told to end by SIGTERM. Fails if a group
+ *				of one was done twice or never
  */
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "api.h"
+
+#define DEVICES_MAX	4
+#define BUSY_ITEMS	(1 << 15)
 
 static void extensions(void)
 {
@@ -124,47 +131,125 @@ static double now(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static void busy(double seconds)
+static volatile sig_atomic_t told;
+
+static void on_term(int sig)
 {
-	static const char *const text =
-		"__kernel void k(__global uint *o, uint n) { uint x = get_global_id(0);\n"
-		"for (uint i = 0; i < n; i++) x = x * 1664525u + 1013904223u + (x >> 7);\n"
-		"o[get_global_id(0)] = x; }";
-	const size_t items = 1 << 15, local = 64;
-	cl_command_queue q[2];
+	(void)sig;
+	told = 1;
+}
+
+#define STEPS	2000
+#define STEP(x)	((x) * 1664525u + 1013904223u + ((x) >> 7))
+#define TEXT_(x) #x
+#define TEXT(x)	TEXT_(x)
+
+static const char busy_text[] =
+"__kernel void k(__global uint *o) { uint x = get_global_id(0);\n"
+"for (uint i = 0; i < " TEXT(STEPS) "; i++) x = " TEXT(STEP(x)) ";\n"
+"o[get_global_id(0)] += x; }";
+
+struct lane {
+	cl_command_queue q;
+	cl_mem m;
+	cl_event e;
+	cl_uint launches;
+};
+
+/* A device's. While one lane computes, it looks at the other's event. */
+struct busy {
+	pthread_t thread;
+	double until;
 	cl_kernel k;
-	cl_event e[2] = { NULL, NULL };
-	cl_mem m = buffer_new(items * 4);
-	double until = now() + seconds;
-	unsigned long n = 0;
+	struct lane lane[2];
+};
+
+static void busy_set_up(struct busy *b, cl_device_id id)
+{
 	cl_int rc;
 	int i;
 
-	k = clCreateKernel(program_build(text, ""), "k", &rc);
+	device = id;
+	b->k = clCreateKernel(program_build(busy_text, ""), "k", &rc);
 	must(rc);
-	arg_mem(k, 0, m);
-	arg_int(k, 1, 2000);
-	q[0] = queue_new(IN_ORDER);
-	q[1] = queue_new(IN_ORDER);
-	for (i = 0; now() < until; i = !i) {
-		if (e[i]) {
-			wait_one(e[i]);
-			n++;
-		}
-		must(clEnqueueNDRangeKernel(q[i], k, 1, NULL, &items, &local, 0, NULL, &e[i]));
-		must(clFlush(q[i]));
+	for (i = 0; i < 2; i++) {
+		b->lane[i].q = queue_new(IN_ORDER);
+		b->lane[i].m = buffer_new(BUSY_ITEMS * 4);
 	}
-	printf("%lu launches\n", n);
+}
+
+/* Each item was added to by each launch, once. */
+static bool is_right(struct lane *l)
+{
+	static cl_uint sums[BUSY_ITEMS];
+	cl_uint i, j, x;
+
+	must(clEnqueueReadBuffer(l->q, l->m, CL_TRUE, 0, sizeof(sums), sums, 0, NULL, NULL));
+	for (i = 0; i < BUSY_ITEMS; i++) {
+		for (j = 0, x = i; j < STEPS; j++)
+			x = STEP(x);
+		if (sums[i] != x * l->launches)
+			return false;
+	}
+	return true;
+}
+
+static void *be_busy(void *arg)
+{
+	const size_t items = BUSY_ITEMS, local = 64;
+	struct busy *b = arg;
+	struct lane *l;
+	int i;
+
+	for (i = 0; now() < b->until && !told; i = !i) {
+		l = &b->lane[i];
+		if (l->e)
+			wait_one(l->e);
+		arg_mem(b->k, 0, l->m);
+		must(clEnqueueNDRangeKernel(l->q, b->k, 1, NULL, &items, &local, 0, NULL, &l->e));
+		must(clFlush(l->q));
+		l->launches++;
+	}
+	for (i = 0; i < 2; i++)
+		if (b->lane[i].e)
+			wait_one(b->lane[i].e);
+	return NULL;
+}
+
+static int busy(double seconds, const cl_device_id *ids, cl_uint n)
+{
+	static struct busy all[DEVICES_MAX];
+	bool wrong = false;
+	cl_uint i;
+
+	signal(SIGTERM, on_term);
+	for (i = 0; i < n; i++) {
+		busy_set_up(&all[i], ids[i]);
+		all[i].until = now() + seconds;
+		must(pthread_create(&all[i].thread, NULL, be_busy, &all[i]));
+	}
+	for (i = 0; i < n; i++) {
+		must(pthread_join(all[i].thread, NULL));
+		wrong |= !is_right(&all[i].lane[0]) || !is_right(&all[i].lane[1]);
+		printf("%u launches\n", all[i].lane[0].launches + all[i].lane[1].launches);
+	}
+	if (wrong)
+		puts("WRONG");
+	return wrong;
 }
 
 int main(int argc, char **argv)
 {
+	cl_device_id ids[DEVICES_MAX];
+	cl_uint n;
 	cl_int rc;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	must(clGetPlatformIDs(1, &platform, NULL));
-	must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
-	context = clCreateContext(NULL, 1, &device, NULL, NULL, &rc);
+	must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &n));
+	n = n < DEVICES_MAX ? n : DEVICES_MAX;
+	device = ids[0];
+	context = clCreateContext(NULL, n, ids, NULL, NULL, &rc);
 	must(rc);
 	if (argc > 1 && !strcmp(argv[1], "extensions"))
 		extensions();
@@ -179,7 +264,7 @@ int main(int argc, char **argv)
 	else if (argc > 2 && !strcmp(argv[1], "many"))
 		many(atoi(argv[2]));
 	else if (argc > 2 && !strcmp(argv[1], "busy"))
-		busy(atof(argv[2]));
+		return busy(atof(argv[2]), ids, n);
 	else
 		return 1;
 	return 0;

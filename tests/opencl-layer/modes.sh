@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# Time limit: 3600 s
 # A program that knows nothing of the layer prints what it saw of OpenCL: the same
 # without it, with it, and with it in each forced mode, with random cuts.
 cd "$(dirname "$0")/../.." || exit 1
@@ -18,7 +19,7 @@ mapfile -t scenarios < <("$O/tests/opencl-layer/api" -l)
 set -- $modes
 plan $(($# * (${#scenarios[@]} + 1) + 2))
 
-timeout ${LIMIT:-300} "$O/tests/opencl-layer/api" >"$dir/off" 2>&1
+timeout "${LIMIT:-600}" "$O/tests/opencl-layer/api" >"$dir/off" 2>&1
 verdict $? "without the layer"
 [ "$(tail -n 1 "$dir/off")" = "== end" ]
 verdict $? "it comes to its end"
@@ -31,9 +32,16 @@ for mode; do
 	cuts=
 	# With a daemon, workers look at the grant's own word.
 	case $mode in *slice|none:workers) cuts=$seed ;; esac
-	GPUSHARE_ARBITER=$arbiter GPUSHARE_OPENCL_MODE=${mode#*:} GPUSHARE_OPENCL_CUTS=$cuts \
-		OPENCL_LAYERS=$layer timeout ${LIMIT:-300} "$O/tests/opencl-layer/api" >"$out" 2>"$out.err"
-	verdict $? "$mode: ends well" "$out.err"
+	# A hang of PoCL's own in workers (see workers.c) is seldom: once more, then.
+	for _ in 1 2 3; do
+		GPUSHARE_ARBITER=$arbiter GPUSHARE_OPENCL_MODE=${mode#*:} \
+			GPUSHARE_OPENCL_CUTS=$cuts OPENCL_LAYERS=$layer \
+			timeout "${LIMIT:-600}" "$O/tests/opencl-layer/api" >"$out" 2>"$out.err"
+		rc=$?
+		[ $rc = 124 ] && [ "${mode#*:}" = workers ] || break
+		echo "# $mode: no end, in $(grep '^== ' "$out" | tail -n 1)"
+	done
+	verdict $rc "$mode: ends well" "$out.err"
 	for s in "${scenarios[@]}"; do
 		section "$dir/off" "$s" >"$dir/want"
 		section "$out" "$s" | diff "$dir/want" - >"$dir/diff"

@@ -2,7 +2,7 @@
 # The OpenCL layer, by programs that know nothing of it.
 $(call program,tests/opencl-layer/api,$(addprefix tests/opencl-layer/,api.c events.c launches.c \
 	objects.c use.c),-lOpenCL -lpthread)
-$(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL)
+$(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
 tests-y += $(O)/tests/opencl-layer/ways

@@ -63,34 +63,6 @@ cl_kernel kernel_new(const char *name)
 	return k;
 }
 
-uint64_t hash(const void *data, size_t n)
-{
-	const unsigned char *c = data;
-	uint64_t h = 14695981039346656037u;
-
-	while (n--)
-		h = (h ^ *c++) * 1099511628211u;
-	return h;
-}
-
-void print_buffer(const char *what, cl_command_queue q, cl_mem m, size_t bytes)
-{
-	int *data = malloc(bytes);
-
-	must(clEnqueueReadBuffer(q, m, CL_TRUE, 0, bytes, data, 0, NULL, NULL));
-	printf("%s: %d %d ... %016llx\n", what, data[0], data[bytes / sizeof(int) - 1],
-	       (unsigned long long)hash(data, bytes));
-	free(data);
-}
-
-cl_int status_of(cl_event e)
-{
-	cl_int status;
-
-	must(clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL));
-	return status;
-}
-
 static bool wanted(const char *name, int argc, char **argv)
 {
 	int i;

@@ -3,6 +3,7 @@
 $(call program,tests/opencl-layer/api,$(addprefix tests/opencl-layer/,api.c events.c launches.c \
 	objects.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL -lpthread)
+$(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
 tests-y += $(O)/tests/opencl-layer/ways
@@ -15,8 +16,8 @@ $(call program,tests/opencl-layer/builds,tests/opencl-layer/builds.c $(corpus-ho
 
 $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 	$(Q)mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^
-checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api look stops spy.so)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -lpthread
+checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api look stalls stops spy.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.
 $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
@@ -28,3 +29,4 @@ bench-y += opencl:$(O)/tests/opencl-layer/bench
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh
+full-y += $(addprefix tests/opencl-layer/,stalls.sh)

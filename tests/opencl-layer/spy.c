@@ -3,9 +3,12 @@
  * Another layer: counts launches and notes a hash of what is read back, in the
  * file that SPY_OUT names. It stands for others' layers, before and behind ours.
  * The command whose end is asked for as the SPY_FAIL-th has failed, it says then.
+ * With SPY_REFUSE nobody's end can be asked for. With SPY_HOLD a launch begins when its
+ * queue is flushed, and not before, as with drivers that gather commands.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_layer.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +30,95 @@ static void note(const char *what, unsigned long long value)
 	}
 }
 
+#define HELD_MAX 1024
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects held */
+static struct held { cl_command_queue queue; cl_event event; } held[HELD_MAX];
+
+/* The event that a launch is to wait for until its queue is flushed. */
+static cl_event hold(cl_command_queue queue)
+{
+	cl_event event = NULL;
+	cl_context context;
+	unsigned int i;
+
+	target->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < HELD_MAX && held[i].event; i++)
+		;
+	if (i < HELD_MAX)
+		event = target->clCreateUserEvent(context, &(cl_int){ 0 });
+	if (event)
+		held[i] = (struct held){ queue, event };
+	pthread_mutex_unlock(&lock);
+	return event;
+}
+
+static void let_go(cl_command_queue queue)
+{
+	cl_event event;
+	unsigned int i;
+
+	for (i = 0; i < HELD_MAX; i++) {
+		pthread_mutex_lock(&lock);
+		event = held[i].queue == queue ? held[i].event : NULL;
+		if (event)
+			held[i] = (struct held){ NULL, NULL };
+		pthread_mutex_unlock(&lock);
+		if (!event)
+			continue;
+		target->clSetUserEventStatus(event, CL_COMPLETE);
+		target->clReleaseEvent(event);
+	}
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL
 enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
 	       const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
 	       cl_event *event)
 {
+	cl_event all[n + 1];
+
 	if (!__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED))
 		note("launches", 1);
-	return target->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, n, waits,
-					      event);
+	if (n)
+		memcpy(all, waits, n * sizeof(*all));
+	if (getenv("SPY_HOLD"))
+		all[n] = hold(queue);
+	if (getenv("SPY_HOLD") && all[n])
+		n++;
+	return target->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, n,
+					      n ? all : NULL, event);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL flush(cl_command_queue queue)
+{
+	let_go(queue);
+	return target->clFlush(queue);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL finish(cl_command_queue queue)
+{
+	let_go(queue);
+	return target->clFinish(queue);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL release(cl_command_queue queue)
+{
+	let_go(queue);
+	return target->clReleaseCommandQueue(queue);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
+{
+	cl_command_queue queue;
+	cl_uint i;
+
+	for (i = 0; i < n; i++)
+		if (target->clGetEventInfo(events[i], CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue,
+					   NULL) == CL_SUCCESS && queue)
+			let_go(queue);
+	return target->clWaitForEvents(n, events);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL
@@ -46,6 +129,8 @@ read_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, siz
 	uint64_t hash = size;
 	cl_int rc;
 
+	if (blocking)
+		let_go(queue);
 	rc = target->clEnqueueReadBuffer(queue, mem, blocking, at, size, to, n, waits, event);
 	if (rc == CL_SUCCESS && blocking) {
 		while (size--)
@@ -77,6 +162,8 @@ set_callback(cl_event event, cl_int type, void (CL_CALLBACK *notify)(cl_event, c
 	const char *fail = getenv("SPY_FAIL");
 	struct asked *asked;
 
+	if (getenv("SPY_REFUSE"))
+		return CL_OUT_OF_RESOURCES;
 	if (!fail || __atomic_add_fetch(&n, 1, __ATOMIC_RELAXED) != (unsigned int)atoi(fail))
 		return target->clSetEventCallback(event, type, notify, data);
 	asked = malloc(sizeof(*asked));
@@ -116,6 +203,10 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	target = below;
 	ours.clEnqueueNDRangeKernel = enqueue_kernel;
 	ours.clEnqueueReadBuffer = read_buffer;
+	ours.clFlush = flush;
+	ours.clFinish = finish;
+	ours.clReleaseCommandQueue = release;
+	ours.clWaitForEvents = wait_for_events;
 	ours.clSetEventCallback = set_callback;
 	ours.clGetExtensionFunctionAddressForPlatform = get_address;
 	*n_ret = n < most ? n : most;

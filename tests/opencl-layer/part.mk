@@ -29,4 +29,4 @@ bench-y += opencl:$(O)/tests/opencl-layer/bench
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh
-full-y += $(addprefix tests/opencl-layer/,stalls.sh)
+full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh)

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# Time limit: 7200 s
 # Debian's OpenCL programs, which know nothing of the layer: the same results without
 # it, with it, and with all that can be cut in pieces of random sizes. One that isn't
 # installed is skipped by its name. Without names: those that are done in seconds.
 #	programs.sh [clinfo] [clpeak] [pyopencl] [clblast] [hashcat]
-# The last three take minutes, which PoCL's compiler needs. FULL=1: all of clpeak.
+# FULL=1 (make check-full): without names all of them, which takes PoCL's compiler many
+# minutes, all of clpeak, and also gated only, and by workers that are stopped at random.
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/opencl-layer/lib.sh
 . tests/opencl-layer/lib.sh
@@ -57,7 +59,22 @@ have() {
 }
 
 programs="clinfo clpeak"
+[ -z "${FULL:-}" ] || programs="clinfo clpeak pyopencl clblast hashcat"
 [ $# = 0 ] || programs=$*
+ways="on cut"
+[ -z "${FULL:-}" ] || ways="on gate cut workers"
+
+# How each of them is set up, and said
+declare -A set_up=(
+	[on]="GPUSHARE_ARBITER=$socket"
+	[gate]="GPUSHARE_ARBITER=$socket GPUSHARE_OPENCL_MODE=gate"
+	[cut]="GPUSHARE_ARBITER=none GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=$seed"
+	[workers]="GPUSHARE_ARBITER=none GPUSHARE_OPENCL_MODE=workers GPUSHARE_OPENCL_CUTS=$seed"
+)
+declare -A said=(
+	[on]="with the layer" [gate]="gated only" [cut]="cut at random"
+	[workers]="by workers stopped at random"
+)
 
 # try HOW PROGRAM [VARIABLE=VALUE...]: what it prints is kept in $dir/PROGRAM.HOW
 try() {
@@ -73,11 +90,11 @@ try() {
 
 # shellcheck disable=SC2086
 set -- $programs
-plan $(($# * 5))
+plan $(($# * (1 + 2 * $(echo "$ways" | wc -w))))
 start_daemon
 for program; do
 	if ! have "$program"; then
-		for what in alone "with the layer" "the same" "cut at random" "the same"; do
+		for what in alone $(for way in $ways; do echo "$way $way:same"; done); do
 			n=$((n + 1))
 			echo "ok $n - $program: $what # SKIP $program isn't installed"
 		done
@@ -85,16 +102,15 @@ for program; do
 	fi
 	try off "$program"
 	verdict $? "$program: alone" "$dir/$program.off.err"
-	try on "$program" GPUSHARE_ARBITER="$socket" OPENCL_LAYERS="$layer"
-	verdict $? "$program: with the layer" "$dir/$program.on.err"
-	diff "$dir/$program.off" "$dir/$program.on" >"$dir/diff"
-	verdict $? "$program: the same" "$dir/diff"
-	try cut "$program" GPUSHARE_ARBITER=none OPENCL_LAYERS="$layer" GPUSHARE_VERBOSE=1 \
-		GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS="$seed"
-	verdict $? "$program: cut at random" "$dir/$program.cut.err"
-	diff "$dir/$program.off" "$dir/$program.cut" >"$dir/diff"
-	verdict $? "$program: the same" "$dir/diff"
-	sed -n 's/^gpushare: kernel /# /p' "$dir/$program.cut.err" | awk '{ print $3 }' | sort |
-		uniq -c | awk -v p="$program" '{ printf "# %s: %d ways are %s\n", p, $1, $2 }'
+	for way in $ways; do
+		# shellcheck disable=SC2086
+		try "$way" "$program" OPENCL_LAYERS="$layer" GPUSHARE_VERBOSE=1 ${set_up[$way]}
+		verdict $? "$program: ${said[$way]}" "$dir/$program.$way.err"
+		diff "$dir/$program.off" "$dir/$program.$way" >"$dir/diff"
+		verdict $? "$program: ${said[$way]}: the same" "$dir/diff"
+		sed -n 's/^gpushare: kernel [^:]*: \([a-z]*\).*/\1/p' "$dir/$program.$way.err" | sort |
+			uniq -c | awk -v p="$program" -v w="${said[$way]}" \
+				'{ printf "# %s, %s: %d ways are %s\n", p, w, $1, $2 }'
+	done
 done
 finish

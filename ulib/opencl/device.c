@@ -220,7 +220,7 @@ uint64_t gs_device_slice(const struct gs_device *device)
 /*
  * A grant that nobody else wanted for so long is likely to stand; and as each piece
  * costs the device a moment without work, longer ones are worth the wait of who comes
- * after all: once, as then it isn't alone any more.
+ * after all: once, as then it isn't alone any more, and again after such a time alone.
  */
 uint64_t gs_device_room(struct gs_device *device)
 {

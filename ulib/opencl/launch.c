@@ -90,6 +90,9 @@ static void batch_end(struct gs_batch *batch)
 	struct gs_device *device = batch->device;
 	uint64_t ns = gs_device_ended(device, batch->begun_ns, batch->estimate_ns);
 
+	/* What is really longer is learnt too, in a few steps. */
+	if (batch->late && batch->estimate_ns && ns > 2 * batch->estimate_ns)
+		ns = 2 * batch->estimate_ns;
 	gpushare_end(device->share);
 	gpushare_progress(device->share, batch->launches, ns);
 	learn(batch, ns);
@@ -132,6 +135,7 @@ static void batch_empty(struct gs_batch *batch)
 	batch->last = NULL;
 	batch->launches = batch->kinds = 0;
 	batch->estimate_ns = batch->groups = 0;
+	batch->late = false;
 }
 
 static void batch_free(struct gs_batch *batch)
@@ -186,6 +190,7 @@ void gs_batch_over(struct gs_queue *queue)
 	struct gs_batch *batch = queue->batch;
 
 	batch_shut(batch);
+	batch->late = true;
 	batch_end(batch);
 	batch_empty(batch);
 }
@@ -199,11 +204,15 @@ void gs_batch_forget(struct gs_queue *queue)
 void gs_batch_close(struct gs_queue *queue)
 {
 	struct gs_batch *batch = gs_batch_open(queue);
+	cl_int status;
 
 	if (!batch)
 		return;
 	batch_shut(batch);
 	batch_detach(queue);
+	batch->late = gs_cl.clGetEventInfo(batch->last, CL_EVENT_COMMAND_EXECUTION_STATUS,
+					   sizeof(status), &status, NULL) != CL_SUCCESS ||
+		      status == CL_COMPLETE;
 	/* Without a callback its end can't be known: better too early than never. */
 	if (gs_cl.clSetEventCallback(batch->last, CL_COMPLETE, batch_done, batch) != CL_SUCCESS) {
 		batch_end(batch);

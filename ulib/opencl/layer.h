@@ -364,6 +364,7 @@ struct gs_batch {
 	uint32_t launches, kinds;
 	uint64_t command;		/* the number of the last one in its queue */
 	uint64_t begun_ns, estimate_ns;	/* the first is atomic */
+	bool late;			/* it may have ended long before that was seen */
 	struct gs_kernel *kernels[GS_BATCH_KINDS];	/* references */
 	struct gs_estimate *estimates[GS_BATCH_KINDS];
 	uint64_t groups;		/* of all launches, if there is one kind */

@@ -99,6 +99,7 @@ struct header {
 	const char *path, *text;
 	const uint32_t *splice;
 	uint32_t len;
+	bool passed;		/* by the program, with a name: it lies beside no file */
 	bool once;
 	struct name *guard;	/* all of it stands inside #ifndef this */
 };

@@ -120,18 +120,31 @@ static int try(struct cpp *p, enum gsx_cl_where where, const char *path, struct 
 	if (err)
 		return err;
 	*h = add_header(p, path, text, len);
-	return *h ? 0 : -ENOMEM;
+	if (!*h)
+		return -ENOMEM;
+	(*h)->passed = where == GSX_CL_PASSED;
+	return 0;
 }
 
+/*
+ * Beside a header that was passed there are only such: compilers lay them out in a
+ * folder of their own, and look beside the file that includes before anywhere else.
+ */
 static bool find(struct cpp *p, const char *name, bool angled, struct header **h)
 {
+	const struct header *from = NULL;
 	const char *beside = NULL;
 	int err = -ENOENT;
 
-	for (uint32_t i = p->n_files; i && !beside; i--)
-		beside = p->files[i - 1].h->path;
-	err = try(p, GSX_CL_PASSED, name, h);
-	if (err == -ENOENT && !angled)
+	for (uint32_t i = p->n_files; i && !beside; i--) {
+		from = p->files[i - 1].h;
+		beside = from->path;
+	}
+	if (beside && from->passed && !angled)
+		err = try(p, GSX_CL_PASSED, path_of(p, beside, true, name), h);
+	if (err == -ENOENT)
+		err = try(p, GSX_CL_PASSED, name, h);
+	if (err == -ENOENT && !angled && !(beside && from->passed))
 		err = try(p, GSX_CL_BESIDE, path_of(p, beside ? beside : "", true, name), h);
 	for (uint32_t i = 0; i < p->split.n_folders && err == -ENOENT; i++)
 		err = try(p, GSX_CL_FOLDER, path_of(p, p->split.folders[i], false, name), h);

@@ -243,7 +243,13 @@ TEST(includes)
 		{ "my inc/e.h", "#pragma once\ne\n", GSX_CL_FOLDER },
 		{ "loop.h", "#include \"loop.h\"\n", GSX_CL_BESIDE },
 		{ "open.h", "#if 1\n", GSX_CL_BESIDE }, { "call.h", "f(", GSX_CL_BESIDE },
-		{ "file.h", "__FILE__ __INCLUDE_LEVEL__", GSX_CL_BESIDE }, { .path = NULL },
+		{ "file.h", "__FILE__ __INCLUDE_LEVEL__", GSX_CL_BESIDE },
+		/* Beside one that was passed, the next one that was; never a file. */
+		{ "in/a.h", "#include \"b.h\"\n#include <b.h>\n", GSX_CL_PASSED },
+		{ "in/b.h", "beside", GSX_CL_PASSED }, { "b.h", "plain", GSX_CL_PASSED },
+		{ "in/n.h", "#include \"d.h\"\n#include \"m.h\"\n", GSX_CL_PASSED },
+		{ "in/d.h", "a file", GSX_CL_BESIDE }, { "in/m.h", "a file", GSX_CL_BESIDE },
+		{ .path = NULL },
 	};
 
 	files = list;
@@ -251,6 +257,8 @@ TEST(includes)
 	IS("passed", "#include \"passed.h\"\n");
 	IS("passed", "#include <passed.h>\n");
 	IS("c 1 b", "#include \"sub/b.h\"\n");
+	IS("beside plain", "#include \"in/a.h\"\n");
+	REFUSED(-ENOENT, "in/n.h:2: m.h isn't found", "#include \"in/n.h\"\n");
 	IS("d x", "#include <d.h>\n#include <d.h>\n#include \"d.h\"\nx");
 	EXPECT_EQ(NULL, strstr(strstr(asked, "f:/inc/d.h") + 1, "f:/inc/d.h"));
 	IS("e x", "#include <e.h>\n#include \"e.h\"\nx");

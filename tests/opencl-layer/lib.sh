@@ -17,9 +17,19 @@ export XDG_CACHE_HOME=$dir/cache
 unset GPUSHARE_GROUP GPUSHARE_ARBITER OPENCL_LAYERS
 pids=() n=0 failed=0
 
+# gone_within SECONDS PID: a program that doesn't end is one that fails, and no more
+gone_within() {
+	local until=$((SECONDS + $1))
+	while jobs -rp | grep -qx "$2"; do
+		[ $SECONDS -lt $until ] || { kill -KILL "$2" 2>/dev/null; return; }
+		sleep 0.1
+	done
+}
+
 clean_up() {
+	local pid
 	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
-	wait
+	for pid in "${pids[@]}"; do gone_within 10 "$pid"; done
 	rm -rf "$dir"
 }
 trap clean_up EXIT
@@ -39,11 +49,11 @@ finish() { exit $failed; }
 
 # eventually COMMAND...: until it is true, for a minute if need be
 eventually() {
-	for _ in $(seq 600); do
-		"$@" && return
+	local until=$((SECONDS + 60))
+	until "$@"; do
+		[ $SECONDS -lt $until ] || return 1
 		sleep 0.1
 	done
-	return 1
 }
 
 daemon_answers() { "$ctl" --arbiter "$socket" -q version 2>/dev/null | grep -q '^arbiter'; }
@@ -70,6 +80,7 @@ begin() {
 # end NAME: it is told to end, and has computed what it should
 end() {
 	kill -TERM "${tenant[$1]}"
+	gone_within 300 "${tenant[$1]}"
 	wait "${tenant[$1]}"
 }
 

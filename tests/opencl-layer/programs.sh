@@ -15,21 +15,24 @@ echo "# seed $seed"
 # PoCL says how much memory is free at the moment.
 export POCL_MEMORY_LIMIT=2 PYTHONDONTWRITEBYTECODE=1
 
+# Most of them take seconds; what doesn't end fails, and the next one is run.
+most=$([ -z "${FULL:-}" ] && echo 300 || echo 1800)
+
 # Each has a way to run it, and one to make two runs' output comparable.
 
 # The layer takes command buffers away, and writes the list with single spaces.
 # Without cpufreq, PoCL's clock is that of the moment.
-run_clinfo() { clinfo --raw; }
+run_clinfo() { timeout -k 5 $most clinfo --raw; }
 filter_clinfo() { grep -v -e COMMAND_BUFFER -e MAX_CLOCK_FREQUENCY | sed -E 's/cl_khr_command_buffer(:[^ ]*)?//; s/ +/ /g'; }
 
 # What it measures is left out.
 run_clpeak() {
 	[ -z "${FULL:-}" ] && set -- --kernel-latency
-	clpeak "$@"
+	timeout -k 5 $most clpeak "$@"
 }
 filter_clpeak() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g'; }
 
-run_pyopencl() { /usr/bin/python3 tests/opencl-layer/arrays.py; }
+run_pyopencl() { timeout -k 5 $most /usr/bin/python3 tests/opencl-layer/arrays.py; }
 filter_pyopencl() { cat; }
 
 # Results are compared with a BLAS on the processor, routine by routine.
@@ -37,7 +40,7 @@ run_clblast() {
 	local routine
 	for routine in xaxpy xdot xamax xgemv xger xtrsv xgemm xsyrk xomatcopy xim2col; do
 		echo "$routine"
-		"clblast_test_$routine" | sed 's/\x1b\[[0-9;]*m//g' | grep -E 'passed|failed|skipped'
+		timeout -k 5 $most "clblast_test_$routine" | sed 's/\x1b\[[0-9;]*m//g' | grep -E 'passed|failed|skipped'
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1
 	done
 }
@@ -45,7 +48,7 @@ filter_clblast() { cat; }
 
 # It checks itself on a known hash before it begins, then finds "zab".
 run_hashcat() {
-	hashcat -m 0 -a 3 --potfile-disable --quiet --force -D 1 \
+	timeout -k 5 $most hashcat -m 0 -a 3 --potfile-disable --quiet --force -D 1 \
 		46f6e8fb2d9082a6bff9070b7aee619c '?l?l?l'
 }
 filter_hashcat() { grep ':zab$'; }

@@ -29,10 +29,10 @@ for where in write empty barrier other unflushed; do
 	exec 3<>"$dir/go"
 	# A driver that gathers commands until they are flushed matters to the last alone.
 	SPY_HOLD=1 OPENCL_LAYERS=$([ $where != unflushed ] || echo "$spy:")$layer \
-		timeout 300 "$stalls" $where <"$dir/go" 3>&- >"$dir/on" 2>"$dir/err" &
+		timeout -k 5 300 "$stalls" $where <"$dir/go" 3>&- >"$dir/on" 2>"$dir/err" &
 	pids+=($!)
 	eventually grep -q '^ready$' "$dir/on" &&
-		OPENCL_LAYERS=$layer timeout 100 "$look" busy 0.1 >"$dir/out" 2>&1
+		OPENCL_LAYERS=$layer timeout -k 5 100 "$look" busy 0.1 >"$dir/out" 2>&1
 	verdict $? "$where: another one has the device" "$dir/err"
 	exec 3>&-
 	wait "${pids[-1]}" && diff "$dir/want" "$dir/on" >"$dir/diff"
@@ -45,22 +45,22 @@ some="shapes arguments_are_those_of_the_enqueue long_chain_in_order"
 "$api" $some >"$dir/off" 2>&1
 # shellcheck disable=SC2086
 SPY_HOLD=1 GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=7 OPENCL_LAYERS=$spy:$layer \
-	timeout 300 "$api" $some 2>"$dir/err" | diff "$dir/off" - >"$dir/diff"
+	timeout -k 5 300 "$api" $some 2>"$dir/err" | diff "$dir/off" - >"$dir/diff"
 verdict $? "pieces are flushed" "$dir/diff"
 
 # No callbacks: of a batch; of a piece; and of a marker, whose launch then fails. The
 # first has no marker, as each launch is waited for before the next.
 GPUSHARE_ARBITER=none "$stalls" unflushed </dev/null >"$dir/want" 2>&1
-SPY_REFUSE=1 OPENCL_LAYERS=$spy:$layer timeout 100 "$stalls" unflushed </dev/null 2>"$dir/err" |
+SPY_REFUSE=1 OPENCL_LAYERS=$spy:$layer timeout -k 5 100 "$stalls" unflushed </dev/null 2>"$dir/err" |
 	diff "$dir/want" - >"$dir/diff"
 verdict $? "batches without callbacks" "$dir/diff"
 # shellcheck disable=SC2086
 SPY_REFUSE=1 GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=7 OPENCL_LAYERS=$spy:$layer \
-	timeout 300 "$api" $some 2>"$dir/err" | diff "$dir/off" - >"$dir/diff"
+	timeout -k 5 300 "$api" $some 2>"$dir/err" | diff "$dir/off" - >"$dir/diff"
 verdict $? "pieces without callbacks" "$dir/diff"
 # As in layer.sh: PoCL 3.1 aborts now and then when somebody waits for what fails.
 for _ in 1 2 3 4 5; do
-	SPY_REFUSE=1 OPENCL_LAYERS=$spy:$layer timeout 100 "$stalls" refused >"$dir/out" 2>&1
+	SPY_REFUSE=1 OPENCL_LAYERS=$spy:$layer timeout -k 5 100 "$stalls" refused >"$dir/out" 2>&1
 	grep -q '^PTHREAD ERROR in pocl_update_event_failed' "$dir/out" || break
 done
 printf '%s\n' -14 0 | diff - <(head -n 2 "$dir/out") >"$dir/diff"
@@ -73,6 +73,6 @@ pids+=($!)
 eventually runs look
 # Long enough for a launch right behind another one, too short for a question.
 "$ctl" device set cpu:0 slice=20ms linger=20ms
-GPUSHARE_CACHE=off OPENCL_LAYERS=$layer timeout 200 "$stalls" plan 5 >"$dir/out" 2>&1
+GPUSHARE_CACHE=off OPENCL_LAYERS=$layer timeout -k 5 200 "$stalls" plan 5 >"$dir/out" 2>&1
 verdict $? "launches are planned while others want the device" "$dir/out"
 finish

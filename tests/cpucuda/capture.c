@@ -51,6 +51,17 @@ CUresult capture_join(struct CUstream_st *s, struct CUevent_st *e)
 	return CUDA_SUCCESS;
 }
 
+/* Nothing of it will happen, so who asks or waits for it is mistaken: the capture is lost. */
+CUresult capture_asked(const struct CUevent_st *e)
+{
+	struct CUstream_st *s;
+
+	for (s = e->ctx->streams; s; s = s->next)
+		if (s->capture == e->capture)
+			s->invalid = true;
+	return CUDA_ERROR_CAPTURED_EVENT;
+}
+
 static CUresult begin(struct CUstream_st *s, struct CUgraph_st *g,
 		      struct CUgraphNode_st *const *deps, size_t n)
 {

@@ -271,6 +271,7 @@ CUresult graph_submit(struct CUstream_st *s, struct CUgraph_st *g);
 CUresult capture_add(struct CUstream_st *s, struct work *w);
 CUresult capture_join(struct CUstream_st *s, struct CUevent_st *e);
 CUresult capture_note(struct CUstream_st *s, struct CUevent_st *e);
+CUresult capture_asked(const struct CUevent_st *e);
 CUresult kernel_work(struct work *w, CUfunction f, const uint32_t grid[3], const uint32_t block[3],
 		     uint32_t dynamic, void **params, void **extra);
 

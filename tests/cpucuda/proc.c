@@ -45,6 +45,7 @@ static const struct { CUresult r; const char *name, *text; } errors[] = {
 	E(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated"),
 	E(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "a captured stream hasn't come back"),
 	E(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "a captured stream depends on the legacy stream"),
+	E(CUDA_ERROR_CAPTURED_EVENT, "not for an event of a capture"),
 	E(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef E
 };

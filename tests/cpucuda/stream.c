@@ -307,7 +307,11 @@ EXPORT cuEventQuery(CUevent e)
 	if (!IS(e, MAGIC_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	lock();
-	r = e->ctx->error ? e->ctx->error : event_done(e) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	if (e->capture)
+		r = capture_asked(e);
+	else
+		r = e->ctx->error ? e->ctx->error :
+			event_done(e) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 	unlock();
 	return r;
 }
@@ -319,7 +323,7 @@ EXPORT cuEventSynchronize(CUevent e)
 	if (!IS(e, MAGIC_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	lock();
-	r = wait_for(event_done, e, e->ctx);
+	r = e->capture ? capture_asked(e) : wait_for(event_done, e, e->ctx);
 	unlock();
 	return r;
 }

@@ -278,4 +278,47 @@ TEST(copies_follow_their_stream_alone)
 	child(beside);
 }
 
+/* An error that nobody has asked for doesn't keep events from being captured. */
+static void captures(void *arg)
+{
+	CUgraphExec exec;
+	struct bench b;
+	CUgraph graph;
+	CUstream u;
+	CUevent e;
+
+	(void)arg;
+	bench_make(&b);
+	MUST(cuStreamCreate(&u, 1));
+	MUST(cuEventCreate(&e, 0));
+	refuse(3);
+	OK(launch(&b, b.s, 1));
+	OK(cuStreamDestroy_v2(b.s));
+	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(launch(&b, b.t, 1));
+	OK(cuEventRecord(b.e, b.t));
+	OK(cuStreamWaitEvent(u, b.e, 0));
+	OK(launch(&b, u, 1));
+	OK(cuEventRecord(e, u));
+	OK(cuEventRecord(e, u));
+	OK(cuStreamWaitEvent(b.t, e, 0));
+	MUST(cuStreamEndCapture(b.t, &graph));
+	MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphDestroy(graph));
+	EXPECT_EQ(NO_ROOM, wait_by(&b, COPY));
+	OK(cuGraphLaunch(exec, b.t));
+	OK(cuCtxSynchronize());
+	OK(cuGraphExecDestroy(exec));
+	/* One that is captured can't be asked: that the driver here sees to it, is seen here. */
+	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuEventRecord(b.e, b.t));
+	EXPECT_EQ(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(b.e));
+	EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(b.t, &graph));
+}
+
+TEST(an_untold_error_and_captures)
+{
+	child(captures);
+}
+
 TEST_MAIN()

@@ -37,9 +37,13 @@
 	lock incq gs_past_gate(%rip)
 	.endm
 
-	.macro settle name, way
+	.macro settle name, way, lates=0
 	cmpl $0, gs_pending(%rip)
 	jne .Lsettle_\name
+	.if \lates
+	cmpl $0, gs_lates(%rip)
+	jne .Lsettle_\name
+	.endif
 	.pushsection .text.lazy, "ax", @progbits
 .Lsettle_\name:
 	lea .Lreal_\name(%rip), %r11
@@ -157,9 +161,14 @@
 	cbnz w15, 1b
 	.endm
 
-	.macro settle name, way
+	.macro settle name, way, lates=0
 	adrp x16, gs_pending
 	ldr w16, [x16, :lo12:gs_pending]
+	.if \lates
+	adrp x17, gs_lates
+	ldr w17, [x17, :lo12:gs_lates]
+	orr w16, w16, w17
+	.endif
 	cbz w16, 2f
 	adrp x17, .Lreal_\name
 	add x17, x17, :lo12:.Lreal_\name
@@ -251,10 +260,10 @@
 	slot \name
 	.endm
 
-	.macro counted name, way
+	.macro counted name, way, lates=0
 	trampoline \name
 	count
-	settle \name, \way
+	settle \name, \way, \lates
 	leap \name
 	slot \name
 	.endm
@@ -264,7 +273,7 @@
 	.endm
 
 	.macro entry_C name
-	counted \name, gs_settling_for_copy
+	counted \name, gs_settling_for_copy, 1
 	.endm
 
 	.irp n, 1, 2, 3, 4, 5, 6

@@ -17,6 +17,11 @@ static bool is_pending(void)
 	return __builtin_expect(__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE) != 0, 0);
 }
 
+static bool is_late(void)
+{
+	return __builtin_expect(__atomic_load_n(&gs_lates, __ATOMIC_ACQUIRE) != 0, 0);
+}
+
 void gs_settle_stream(CUstream stream, bool twin)
 {
 	struct gs_lane *lane;
@@ -29,7 +34,7 @@ void gs_settle_stream(CUstream stream, bool twin)
 
 CUresult gs_or_late_in(CUresult r, CUstream stream, bool twin)
 {
-	struct gs_lane *lane = !r && is_pending() ? gs_lane_find(stream, twin, NULL) : NULL;
+	struct gs_lane *lane = !r && is_late() ? gs_lane_find(stream, twin, NULL) : NULL;
 
 	return lane ? gs_rest_late(lane, NULL) : r;
 }
@@ -38,7 +43,7 @@ CUresult gs_or_late(CUresult r)
 {
 	CUcontext ctx = NULL;
 
-	if (r || !is_pending())
+	if (r || !is_late())
 		return r;
 	REAL(cuCtxGetCurrent)(&ctx);
 	return gs_rest_late(NULL, ctx);

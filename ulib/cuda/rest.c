@@ -44,7 +44,7 @@
 
 #define MOST		1024u	/* works of a lane, as the driver's own queues */
 
-uint32_t gs_pending;
+uint32_t gs_pending, gs_lates;
 bool gs_strangers;
 
 /* Protects all lists; taken after gs_poll. */
@@ -54,7 +54,10 @@ static struct gs_lane *busy;	/* those that have a rest */
 static uint64_t number, turns;
 static bool feeds[GS_DEVICES];
 
-/* An error that no call has told yet; counts in gs_pending as well. */
+/*
+ * An error that no call has told yet. It isn't pending: it may stay for as long as the
+ * program runs, and nothing has to wait for it.
+ */
 struct late {
 	struct late *next;
 	CUresult error;
@@ -120,7 +123,7 @@ static void keep_late(const struct gs_lane *lane, CUresult error)
 	*l = (struct late){ .next = lates, .error = error, .lane = lane,
 			    .context = lane->context };
 	lates = l;
-	__atomic_add_fetch(&gs_pending, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&gs_lates, 1, __ATOMIC_SEQ_CST);
 }
 
 /* The lock is held. */
@@ -131,7 +134,7 @@ static CUresult tell_late(struct late **at)
 
 	*at = l->next;
 	free(l);
-	__atomic_sub_fetch(&gs_pending, 1, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&gs_lates, 1, __ATOMIC_RELEASE);
 	return error;
 }
 
@@ -140,7 +143,7 @@ CUresult gs_rest_late(const struct gs_lane *lane, CUcontext ctx)
 	CUresult error = CUDA_SUCCESS;
 	struct late **at;
 
-	if (__builtin_expect(!__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE), 1))
+	if (__builtin_expect(!__atomic_load_n(&gs_lates, __ATOMIC_ACQUIRE), 1))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&lock);
 	for (at = &lates; *at && !error;) {
@@ -160,7 +163,7 @@ void gs_rest_lane_gone(const struct gs_lane *lane)
 {
 	struct late *l;
 
-	if (__builtin_expect(!__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE), 1))
+	if (__builtin_expect(!__atomic_load_n(&gs_lates, __ATOMIC_ACQUIRE), 1))
 		return;
 	pthread_mutex_lock(&lock);
 	for (l = lates; l; l = l->next)
@@ -173,7 +176,7 @@ void gs_rest_context_gone(const struct gs_context *context)
 {
 	struct late **at;
 
-	if (__builtin_expect(!__atomic_load_n(&gs_pending, __ATOMIC_ACQUIRE), 1))
+	if (__builtin_expect(!__atomic_load_n(&gs_lates, __ATOMIC_ACQUIRE), 1))
 		return;
 	pthread_mutex_lock(&lock);
 	for (at = &lates; *at;)
@@ -417,6 +420,7 @@ void gs_rest_forget(void)
 	pthread_cond_init(&changed, NULL);
 	memset(feeds, 0, sizeof(feeds));
 	gs_pending = 0;
+	gs_lates = 0;
 	busy = NULL;
 	lates = NULL;
 }

@@ -30,6 +30,7 @@ enum gs_place {
 };
 
 extern uint32_t gs_pending;	/* works in all lanes */
+extern uint32_t gs_lates;	/* errors that gs_rest_late() hasn't told yet */
 extern bool gs_strangers;	/* the program got functions that we don't know */
 
 /*

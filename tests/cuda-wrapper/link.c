@@ -423,4 +423,42 @@ TEST(what_is_kept_is_bounded)
 	child(many, NULL, "slice");
 }
 
+/* Launches of a kernel that is linked with @n inputs of 2 MiB each. */
+static uint64_t run_among(uint32_t n)
+{
+	char *text = malloc(2 * MIB + 1), *cubin;
+	CUlinkState l = begin();
+	uint64_t seen;
+	size_t size;
+
+	ASSERT_TRUE(text != NULL);
+	memset(text, ' ', 2 * MIB);
+	memcpy(text, HEAD, strlen(HEAD));
+	text[2 * MIB] = 0;
+	add(l, kernel);
+	add(l, thrice);
+	while (n--)
+		add(l, text);
+	cubin = end(l, &size);
+	seen = run_data(cubin, NULL);
+	free(cubin);
+	free(text);
+	return seen;
+}
+
+static void long_ones(void *arg)
+{
+	struct program p;
+
+	(void)arg;
+	program_start(&p);
+	EXPECT_GE(run_among(8), 2);
+	EXPECT_EQ(1, run_among(13));
+}
+
+TEST(what_would_take_long_goes_whole)
+{
+	child(long_ones, NULL, "slice");
+}
+
 TEST_MAIN()

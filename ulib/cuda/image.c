@@ -21,7 +21,8 @@
 #include "../slicer/cache.h"
 #include "xform_id.h"
 
-#define MAX_PTX	(64u << 20)
+#define MAX_PTX		(64u << 20)
+#define MAX_PARSED	(256u << 20)	/* for one link */
 
 /* The register cap of a kernel's variants, as it also lies in the cache on disk. */
 struct cap {
@@ -282,6 +283,20 @@ bool gs_source_has_state(const struct gs_source *source)
 		if (text_has_state(source->parts[i].ptx))
 			return true;
 	return false;
+}
+
+/*
+ * Each part is transformed by itself, and reads all others for what it calls there. That is
+ * done within a launch, so it mustn't take long.
+ */
+bool gs_source_is_too_much(const struct gs_source *source)
+{
+	size_t total = 0;
+	uint32_t i;
+
+	for (i = 0; i < source->n; i++)
+		total += source->parts[i].len;
+	return source->n > 1 && total > MAX_PARSED / source->n;
 }
 
 static uint32_t put_text(struct gs_image *image, uint32_t *at, const char *text, size_t len)
@@ -632,11 +647,12 @@ static void *link_again(const struct gs_source *s, const char *text, size_t len)
 
 struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load)
 {
-	struct gs_image *image = transform(source, modes);
+	struct gs_image *image;
 	const char *text;
 	size_t bytes;
 
 	*load = NULL;
+	image = gs_source_is_too_much(source) ? NULL : transform(source, modes);
 	if (image && can_be_cut(image)) {
 		text = gs_image_text(image, image->text);
 		*load = source->link ? link_again(source, text, image->text_len) :

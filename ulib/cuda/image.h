@@ -44,6 +44,8 @@ struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch);
 void gs_source_free(struct gs_source *source);
 /* It has variables of its own, which variants must share with the originals. */
 bool gs_source_has_state(const struct gs_source *source);
+/* A link of so many parts that are so long that gs_image_make() takes none of them. */
+bool gs_source_is_too_much(const struct gs_source *source);
 
 /*
  * From now on the variants of @kernel are made with at most so many registers, also in

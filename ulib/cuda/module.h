@@ -23,6 +23,7 @@ struct gs_loaded {
 	struct gs_source *source;	/* NULL: nothing can be made of it */
 	struct gs_made *made;	/* newest first; variant.c's lock, but those it was loaded with */
 	uint32_t n_variants;	/* in the program's own module */
+	bool too_much;		/* what its source was made of */
 };
 
 /* module.c */

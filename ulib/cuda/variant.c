@@ -97,13 +97,14 @@ const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_de
 	if (l->source && !l->made) {
 		make(l, dev);
 		if (!l->made) {
+			l->too_much = gs_source_is_too_much(l->source);
 			gs_source_free(l->source);
 			l->source = NULL;
 		}
 	}
 	k = take(r, l);
 	if (!k) {	/* not asked again */
-		r->why = "no variant";
+		r->why = l->too_much ? "too much is linked" : "no variant";
 		r->name = NULL;
 	}
 	pthread_mutex_unlock(&making);

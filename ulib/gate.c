@@ -251,6 +251,9 @@ static enum need look(struct gs_client *client, bool *again)
 	if (!gate->gated)
 		return NOTHING;
 	if (word & GPUSHARE_GONE) {
+		/* Its connection is in use without a lock; who asks sees this page too. */
+		if (gate->asker == gate)
+			return AN_ASKER;
 		gs_go_ungated(client, -ENODEV);
 		return NOTHING;
 	}

@@ -115,6 +115,7 @@ void gs_pages_free(const struct gs_pages *pages);
 int gs_set_up(struct gs_client *client);
 int gs_connect(struct gs_client *client, bool hurry);
 void gs_go_ungated(struct gs_client *client, int why);
+void gs_lose(struct gs_client *client, int why);
 void gs_watch_if_needed(struct gs_client *client);
 int gs_call(struct gs_gate *gate, unsigned long cmd, void *arg);
 int gs_probe(struct gs_gate *gate);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -245,6 +246,28 @@ void gs_go_ungated(struct gs_client *client, int why)
 }
 
 /*
+ * Gets the waiting thread out, if there is one, and goes on without the arbiter:
+ * the connection is in use as long as somebody asks. Lets go of the lock meanwhile.
+ */
+void gs_lose(struct gs_client *client, int why)
+{
+	struct timespec pause = { .tv_nsec = 500000 };
+	struct gs_gate *gate = client->gate;
+
+	if (gate->gated)
+		__atomic_store_n(&gate->lost, 1, __ATOMIC_RELEASE);
+	/* It may be between its look at `lost` and its sleep, so once may not do. */
+	while (gate->gated && gate->asker) {
+		gs_wake_asker(gate);
+		pthread_mutex_unlock(&gate->lock);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&gate->lock);
+	}
+	if (gate->gated)
+		gs_go_ungated(client, why);
+}
+
+/*
  * Makes a client for this process: at open, and once more in a forked child,
  * where the gate was wiped. Returns what the arbiter said; the gate is usable
  * all the same, ungated, unless there is no memory (ready stays 0).
@@ -294,8 +317,7 @@ void gs_watch_if_needed(struct gs_client *client)
 		return;
 	/* Nobody would see it die while we wait for it. */
 	pthread_mutex_lock(&gate->lock);
-	if (gate->gated)
-		gs_go_ungated(client, err);
+	gs_lose(client, err);
 	pthread_mutex_unlock(&gate->lock);
 }
 

@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -98,25 +97,12 @@ bool gs_process_may_say(void)
 					   __ATOMIC_RELAXED);
 }
 
-/* The arbiter has gone: get the waiting thread out, if there is one, and go on. */
+/* The arbiter has gone. */
 static void lose(struct gs_client *client)
 {
-	struct gs_gate *gate = client->gate;
-	struct timespec pause = { .tv_nsec = 500000 };
-
-	pthread_mutex_lock(&gate->lock);
-	if (gate->gated)
-		__atomic_store_n(&gate->lost, 1, __ATOMIC_RELEASE);
-	/* It may be between its look at `lost` and its sleep, so once may not do. */
-	while (gate->gated && gate->asker) {
-		gs_wake_asker(gate);
-		pthread_mutex_unlock(&gate->lock);
-		nanosleep(&pause, NULL);
-		pthread_mutex_lock(&gate->lock);
-	}
-	if (gate->gated)
-		gs_go_ungated(client, -EPIPE);
-	pthread_mutex_unlock(&gate->lock);
+	pthread_mutex_lock(&client->gate->lock);
+	gs_lose(client, -EPIPE);
+	pthread_mutex_unlock(&client->gate->lock);
 }
 
 static void watch_file(struct gs_process *p, struct gs_client *client)

@@ -53,12 +53,15 @@ static bool ending, running;	/* under the lock */
 static void written_ready(struct source *s, uint32_t events);
 static struct source done = { .fd = -1, .ready = written_ready };
 
-static void read_boot(char boot[64])
+/* Read once: later, short of files or memory, we would say that this is another boot. */
+static char this_boot[64];
+
+static void read_boot(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
-	if (!f || fscanf(f, "%63s", boot) != 1)
-		strcpy(boot, "unknown");
+	if (!f || fscanf(f, "%63s", this_boot) != 1)
+		strcpy(this_boot, "unknown");
 	if (f)
 		fclose(f);
 }
@@ -154,14 +157,13 @@ static void put_groups(FILE *f)
 
 static char *snapshot(void)
 {
-	char boot[64], *all = NULL;
+	char *all = NULL;
 	size_t size;
 	FILE *f = open_memstream(&all, &size);
 
 	if (!f)
 		return NULL;
-	read_boot(boot);
-	lost_lines = state_put_head(f, boot) < 0;
+	lost_lines = state_put_head(f, this_boot) < 0;
 	put_devices(f);
 	put_groups(f);
 	fflush(f);
@@ -451,10 +453,6 @@ static void take_share(const struct state_item *item, bool same_boot)
 
 static void take(const struct state_item *item, void *arg)
 {
-	static char boot[64];
-
-	if (!boot[0])
-		read_boot(boot);
 	switch (item->what) {
 	case STATE_DEVICE:
 		take_device(item);
@@ -463,7 +461,7 @@ static void take(const struct state_item *item, void *arg)
 		take_group(item);
 		break;
 	case STATE_SHARE:
-		take_share(item, !strcmp(boot, arg));
+		take_share(item, !strcmp(this_boot, arg));
 		break;
 	}
 }
@@ -494,6 +492,7 @@ int state_load(const char *path)
 	size_t length;
 	char *all;
 
+	read_boot();
 	if (access(path, F_OK))
 		return 0;
 	all = read_file(path, &length);

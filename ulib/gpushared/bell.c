@@ -65,6 +65,9 @@ void bell_heed(struct client *c)
 				again = true;
 			else
 				client_give_back(i, false);
+		} else if (any && i->core.state == GS_CLIENT_OVER) {
+			/* Asking won't, if a request stands or a grant is unseen. */
+			client_give_back(i, false);
 		}
 		i = i->set;
 		one = __atomic_load_n(&i->page->wish, __ATOMIC_ACQUIRE);

@@ -28,6 +28,7 @@ static const char usage[] =
 	"  -o, --output=FILE    write the result there, - for standard output: PTX for a\n"
 	"                       PTX file, else a fat binary of all PTX found; for OpenCL\n"
 	"                       C and SPIR-V the shadow program of one mode (-m)\n"
+	"  -b, --beside         PTX: a shadow, to be loaded beside the original\n"
 	"  -c, --cap=KERNEL=N   at most N registers for the variants of this kernel\n"
 	"  -p, --parameters     show the kernels' parameters, too\n"
 	"  -D, -I, -U, -cl-...  build options of the OpenCL C files\n"
@@ -401,6 +402,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "modes", required_argument, NULL, 'm' },
 		{ "output", required_argument, NULL, 'o' },
+		{ "beside", no_argument, NULL, 'b' },
 		{ "cap", required_argument, NULL, 'c' },
 		{ "macro", required_argument, NULL, 'M' },
 		{ "parameters", no_argument, NULL, 'p' },
@@ -419,13 +421,15 @@ int main(int argc, char **argv)
 		return complain("start", strerror(ENOMEM));
 	c.opt.cap = cap_of;
 	c.opt.arg = &c;
-	while ((o = getopt_long(argc, argv, "m:o:c:M:psh", options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "m:o:bc:M:psh", options, NULL)) != -1) {
 		if (o == 'm' && !parse_modes(&c, optarg))
 			rc = wrong("no list of modes:", optarg);
 		else if (o == 'c' && !parse_cap(&c, optarg))
 			rc = wrong("not KERNEL=REGISTERS:", optarg);
 		else if (o == 'M' && !add_macro(&c, optarg))
 			rc = complain(optarg, strerror(ENOMEM));
+		else if (o == 'b')
+			c.opt.shadow = true;
 		else if (o == 'o')
 			c.output = optarg;
 		else if (o == 'p')

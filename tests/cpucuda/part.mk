@@ -31,11 +31,14 @@ cpucuda-lib := $(cpucuda-exec) $(cpucuda-api) xform/fatbin/fatbin.c xform/fatbin
 	xform/fatbin/zstd.c $(addprefix xform/ptx/,memory.c lex.c names.c opcode.c operand.c \
 	declare.c body.c parse.c)
 # Never unloaded (nodelete): its thread, the device, runs on when a program that
-# loaded it, as NVIDIA's runtime does when it refuses us, closes it again.
+# loaded it, as NVIDIA's runtime does when it refuses us, closes it again. It needs
+# the libraries that NVIDIA's driver and runtime need, so that a start costs what it does.
+cpucuda-needs := -Wl,--no-as-needed -lm $(if $(SAN),-ldl -lpthread,\
+	-l:libdl.so.2 -l:libpthread.so.0 -l:librt.so.1)
 $(O)/tests/cpucuda/libcuda.so.1: $(call pic-objs,$(cpucuda-lib)) tests/cpucuda/part.mk
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
-		-Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $(filter %.o,$^) -lm -lpthread
+		-Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $(filter %.o,$^) $(cpucuda-needs)
 	$(Q)ln -sf libcuda.so.1 $(@D)/libcuda.so
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,$(cpucuda-lib)))
 all-y += $(O)/tests/cpucuda/libcuda.so.1

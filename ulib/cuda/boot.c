@@ -42,19 +42,48 @@ GS_OLD(dlerror);
 
 #define SONAME	"libcuda.so.1"
 
-struct name {
-	const char *name, *base;
+/*
+ * Nothing here is an address, so the loader has nothing to fill in at each start. A
+ * function's base name is what its name begins with.
+ */
+static const struct texts {
+#define N(name, base, version, twin, first, last, kind) char name[sizeof(#name)];
+#include "names.h"
+} texts = {
+#define N(name, base, version, twin, first, last, kind) #name,
+#include "names.h"
+};
+
+static const struct name {
 	uint32_t version;
+	uint16_t text;
+	uint8_t base_len;
 	bool twin;
 	char kind;
 	uint8_t stream;		/* of kind S: which parameter it is, from 1 */
-};
-
-static const struct name names[] = {
-#define N(name, base, version, twin, first, last, kind) { #name, #base, version, twin, #kind[0], \
-	#kind[0] == 'S' ? (uint8_t)(#kind[1] - '0') : 0 },
+} names[] = {
+#define N(name, base, version, twin, first, last, kind) \
+	{ version, offsetof(struct texts, name), sizeof(#base) - 1, twin, #kind[0], \
+	  #kind[0] == 'S' ? (uint8_t)(#kind[1] - '0') : 0 },
 #include "names.h"
 };
+
+_Static_assert(sizeof(texts) <= UINT16_MAX, "a place of a name doesn't fit");
+
+static const char *text_of(const struct name *n)
+{
+	return (const char *)&texts + n->text;
+}
+
+static bool has_base(const struct name *n, const char *base)
+{
+	return !strncmp(text_of(n), base, n->base_len) && !base[n->base_len];
+}
+
+static void *self(size_t entry)
+{
+	return (char *)gs_self + gs_self[entry];
+}
 
 /* Those whose functions we know, 0 behind the last. gpusharectl doctor reads it. */
 __attribute__((visibility("default"))) const uint32_t gpushare_cuda_toolkits[] = {
@@ -116,7 +145,7 @@ static bool try_file(struct search *s, const char *path)
 
 	if (s->driver || file_id(path, &st) || is_same(&st, &s->self))
 		return false;
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!lib || dlsym(lib, "gpushare_cuda_wrapper"))
 		return false;
 	if (!dlsym(lib, "cuInit"))
@@ -202,7 +231,7 @@ static void *find_driver(void)
 	Dl_info self;
 
 	if (path && *path) {
-		s.driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		s.driver = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 		if (!s.driver)
 			gs_say("GPUSHARE_REAL_LIBCUDA: %s", dlerror());
 		else if (!dlsym(s.driver, "gpushare_cuda_wrapper"))
@@ -234,7 +263,7 @@ static void in_child(void)
 
 static void look_up(size_t entry)
 {
-	void *real = driver ? dlsym(driver, names[entry].name) : NULL;
+	void *real = driver ? dlsym(driver, text_of(&names[entry])) : NULL;
 
 	__atomic_store_n(&gs_real[entry], real ? real : (void *)missing, __ATOMIC_RELEASE);
 	__atomic_store_n(&resolved[entry], true, __ATOMIC_RELEASE);
@@ -315,13 +344,13 @@ static void *by_name(const char *name, uint32_t version, bool twin)
 	if (version > newest)
 		return NULL;
 	for (n = names; n < names + GS_ENTRIES; n++)
-		if (!strcmp(n->base, name) && n->version && n->version <= version &&
+		if (has_base(n, name) && n->version && n->version <= version &&
 		    (twin || !n->twin) && (!best || n->version > best->version ||
 					   (n->version == best->version && n->twin > best->twin)))
 			best = n;
 	if (!best || best->kind == 'F' || gs_is_missing((enum gs_entry)(best - names)))
 		return NULL;
-	return gs_self[best - names];
+	return self((size_t)(best - names));
 }
 
 /* The first name that isn't before @text; they are sorted. */
@@ -331,7 +360,7 @@ static size_t first_from(const char *text)
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (strcmp(names[mid].name, text) < 0)
+		if (strcmp(text_of(&names[mid]), text) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -341,7 +370,7 @@ static size_t first_from(const char *text)
 
 static bool leads_to(size_t entry, const char *base, const void *real)
 {
-	return entry < GS_ENTRIES && !strcmp(names[entry].base, base) &&
+	return entry < GS_ENTRIES && has_base(&names[entry], base) &&
 	       gs_resolve(&gs_real[entry]) == real;
 }
 
@@ -359,11 +388,12 @@ static void *ours(const char *name, void *real, int version, uint64_t flags)
 		return real;
 	i = first_from(name);
 	if (leads_to(i, name, real))
-		return gs_self[i];
+		return self(i);
 	snprintf(text, sizeof(text), "%s_", name);
-	for (i = first_from(text); i < GS_ENTRIES && !strncmp(names[i].name, text, len + 1); i++)
+	i = first_from(text);
+	for (; i < GS_ENTRIES && !strncmp(text_of(&names[i]), text, len + 1); i++)
 		if (leads_to(i, name, real))
-			return gs_self[i];
+			return self(i);
 	own = by_name(name, (uint32_t)version, flags & 2);
 	if (!own)
 		__atomic_store_n(&gs_strangers, true, __ATOMIC_RELAXED);

@@ -180,7 +180,6 @@ X(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction f, void **params, v
 X(cuGraphLaunch, CUgraphExec exec, CUstream stream);
 X(cuFuncGetAttribute, int *value, int what, CUfunction f);
 X(cuKernelGetAttribute, int *value, int what, CUkernel kernel, CUdevice dev);
-X(cuKernelGetName, const char **name, CUkernel kernel);
 X(cuFuncSetAttribute, CUfunction f, int what, int value);
 X(cuFuncSetCacheConfig, CUfunction f, int config);
 X(cuFuncSetSharedMemConfig, CUfunction f, int config);
@@ -199,8 +198,6 @@ X(cuLibraryLoadFromFile, CUlibrary *library, const char *path, int *options, voi
 X(cuLibraryLoadData, CUlibrary *library, const void *data, int *options, void **values,
   unsigned int n, int *library_options, void **library_values, unsigned int n_library);
 X(cuLibraryGetKernel, CUkernel *kernel, CUlibrary library, const char *name);
-X(cuLibraryGetKernelCount, unsigned int *n, CUlibrary library);
-X(cuModuleGetFunctionCount, unsigned int *n, CUmodule module);
 X(cuKernelGetFunction, CUfunction *f, CUkernel kernel);
 X(cuLinkCreate_v2, unsigned int n, int *options, void **values, CUlinkState *state);
 X(cuLinkAddData_v2, CUlinkState state, int type, void *data, size_t size, const char *name,
@@ -216,6 +213,10 @@ X(cuMemHostAlloc, void **ptr, size_t bytes, unsigned int flags);
 X(cuMemHostGetDevicePointer_v2, CUdeviceptr *to, void *from, unsigned int flags);
 X(cuMemsetD8Async, CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream);
 X(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+X(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+X(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+X(cuModuleGetGlobal_v2, CUdeviceptr *at, size_t *bytes, CUmodule module, const char *name);
+X(cuLibraryGetGlobal, CUdeviceptr *at, size_t *bytes, CUlibrary library, const char *name);
 
 #undef X
 #endif

@@ -65,6 +65,7 @@ struct cut {
 	const struct gs_image_kernel *kernel;
 	unsigned int mode;
 	const void *variant;
+	const struct gs_shared *shared;	/* to be done yet */
 	struct gsx_launch hidden;
 	size_t hidden_bytes;
 	size_t given_bytes;	/* of the program's buffer */
@@ -435,9 +436,34 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 	return GS_AGAIN;
 }
 
+/* The original's variables, as they are when the kernel begins. */
+static bool share(struct cut *c)
+{
+	const struct gs_shared *s = c->shared;
+	uint32_t i;
+
+	c->shared = NULL;
+	for (i = 0; i < s->n_tables; i++)
+		if (s->tables[i].bytes &&
+		    REAL(cuMemcpyHtoDAsync_v2)(s->tables[i].to, s->tables[i].addresses,
+					       s->tables[i].bytes, c->lane->stream))
+			return false;
+	for (i = 0; i < s->n_constants; i++)
+		if (REAL(cuMemcpyDtoDAsync_v2)(s->constants[i].to, s->constants[i].from,
+					       s->constants[i].bytes, c->lane->stream))
+			return false;
+	return true;
+}
+
 static enum gs_step step(struct cut *c, CUresult *r)
 {
-	enum gs_step s = c->mode == GSX_SLICE ? slices(c, r) : tickets(c, r);
+	enum gs_step s;
+
+	if (c->shared && !share(c)) {
+		c->impossible = true;
+		return GS_DONE;
+	}
+	s = c->mode == GSX_SLICE ? slices(c, r) : tickets(c, r);
 
 	if (s == GS_DONE && !c->impossible)
 		gpushare_launched(c->record->title, ways[c->mode], NULL);
@@ -590,6 +616,12 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 		return false;
 	record->why = "no variant to be used";
 	c.mode = choose(&c, c.full, &c.variant);
+	if (c.mode < GSX_MODES) {
+		c.shared = gs_shared(record, c.mode, lane->context);
+		record->why = "a variable of its module can't be found";
+		if (!c.shared)
+			return false;
+	}
 	own = c.mode < GSX_MODES ? malloc(sizeof(*own)) : NULL;
 	if (!own)
 		return false;

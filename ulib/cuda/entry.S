@@ -241,8 +241,8 @@
 .Lreal_\name:
 	.quad .Llazy_\name
 	.popsection
-	.pushsection .data.rel.ro.gs_self, "aw"
-	.quad \name
+	.pushsection .rodata.gs_self, "a"
+	.long \name - gs_self
 	.popsection
 	lazy \name
 	.endm
@@ -291,8 +291,8 @@
 	.globl gs_real
 	.hidden gs_real
 gs_real:
-	.section .data.rel.ro.gs_self, "aw"
-	.p2align 3
+	.section .rodata.gs_self, "a"
+	.p2align 2
 	.globl gs_self
 	.hidden gs_self
 gs_self:

@@ -15,6 +15,8 @@
 #include <gsfatbin.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "image.h"
 #include "link.h"
@@ -23,6 +25,10 @@
 
 #define MAX_PTX		(64u << 20)
 #define MAX_PARSED	(256u << 20)	/* for one link */
+
+#ifndef MADV_POPULATE_WRITE	/* Linux 5.14; others refuse it, and nothing is lost */
+#define MADV_POPULATE_WRITE	23
+#endif
 
 /* The register cap of a kernel's variants, as it also lies in the cache on disk. */
 struct cap {
@@ -114,10 +120,23 @@ static bool take_from_container(struct part *p, const void *data, uint32_t arch,
 	return true;
 }
 
+/* As malloc(), with the pages of it at once: one by one they cost more than the copy. */
+static char *room(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = malloc(bytes);
+	uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)p + bytes) & ~(page - 1);
+
+	if (p && to > from + 4 * page)
+		madvise((void *)from, to - from, MADV_POPULATE_WRITE);
+	return p;
+}
+
 static bool take_text(struct part *p, const char *text, size_t len)
 {
 	p->len = len;
-	p->ptx = malloc(len + 1);
+	p->ptx = room(len + 1);
 	if (!p->ptx)
 		return false;
 	memcpy(p->ptx, text, len);
@@ -217,74 +236,6 @@ void gs_source_free(struct gs_source *source)
 	free(source);
 }
 
-static bool makes_variable(const char *directive)
-{
-	static const char *const spaces[] = { ".global", ".const", ".tex", ".surf" };
-	size_t i, n;
-
-	for (i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
-		n = strlen(spaces[i]);
-		if (!strncmp(directive, spaces[i], n) && !isalnum((uint8_t)directive[n]) &&
-		    directive[n] != '_')
-			return true;
-	}
-	return false;
-}
-
-/*
- * A directive of the module that makes a variable, which stands outside all brackets.
- * All of the text is looked through at each load, so what can't matter is leapt over.
- */
-static bool text_has_state(const char *t)
-{
-	size_t depth = 0;
-
-	for (;; t++) {
-		t += strcspn(t, depth ? "{}()\"/" : "{}()\"/.");
-		switch (*t) {
-		case 0:
-			return false;
-		case '{':
-		case '(':
-			depth++;
-			break;
-		case '}':
-		case ')':
-			depth -= depth > 0;
-			break;
-		case '"':
-			t += 1 + strcspn(t + 1, "\"");
-			break;
-		case '/':
-			if (t[1] == '/') {
-				t += strcspn(t, "\n");
-			} else if (t[1] == '*') {
-				t = strstr(t + 2, "*/");
-				if (!t)
-					return true;
-				t++;
-			}
-			break;
-		default:
-			if (makes_variable(t))
-				return true;
-		}
-		if (!*t)
-			return false;
-	}
-}
-
-/* What a link's other inputs have, no kernel sees that is cut: it would declare it. */
-bool gs_source_has_state(const struct gs_source *source)
-{
-	uint32_t i;
-
-	for (i = 0; i < source->n; i++)
-		if (text_has_state(source->parts[i].ptx))
-			return true;
-	return false;
-}
-
 /*
  * Each part is transformed by itself, and reads all others for what it calls there. That is
  * done within a launch, so it mustn't take long.
@@ -309,14 +260,34 @@ static uint32_t put_text(struct gs_image *image, uint32_t *at, const char *text,
 	return here;
 }
 
-static struct gs_image *pack(const struct gsx_result *r)
+/* Those of each part, one part after the other. */
+static void pack_variables(struct gs_image *image, const struct gsx_result *parts, uint32_t n,
+			   uint32_t *at)
+{
+	struct gs_image_variable *to = (void *)((char *)image + image->variables);
+	const struct gsx_variable *v;
+	uint32_t i, k;
+
+	image->n_parts = n;
+	for (i = 0; i < n; i++)
+		for (k = 0; k < parts[i].n_variables; k++, to++) {
+			v = &parts[i].variables[k];
+			to->name = put_text(image, at, v->name, strlen(v->name));
+			to->slot = v->slot;
+			to->bytes = (uint32_t)v->size;
+			to->part = i;
+		}
+}
+
+/* @r: what came of @n @parts together, but their variables. */
+static struct gs_image *pack(const struct gsx_result *r, const struct gsx_result *parts, uint32_t n)
 {
 	size_t bytes = sizeof(struct gs_image) + r->n_kernels * sizeof(struct gs_image_kernel) +
 		       r->len + 1;
+	uint32_t i, j, m, at, sizes, n_variables = 0;
 	struct gs_image_kernel *to;
 	const struct gsx_kernel *k;
 	struct gs_image *image;
-	uint32_t i, j, m, at, sizes;
 
 	for (i = 0; i < r->n_kernels; i++) {
 		bytes += strlen(r->kernels[i].name) + 1 + r->kernels[i].n_params * sizeof(sizes);
@@ -324,12 +295,20 @@ static struct gs_image *pack(const struct gsx_result *r)
 			if (r->kernels[i].variant[m])
 				bytes += strlen(r->kernels[i].variant[m]) + 1;
 	}
+	for (i = 0; i < n; i++) {
+		n_variables += parts[i].n_variables;
+		for (j = 0; j < parts[i].n_variables; j++)
+			bytes += strlen(parts[i].variables[j].name) + 1;
+	}
+	bytes += n_variables * sizeof(struct gs_image_variable);
 	image = bytes < UINT32_MAX ? calloc(1, bytes) : NULL;
 	if (!image)
 		return NULL;
 	image->bytes = (uint32_t)bytes;
 	image->n_kernels = r->n_kernels;
-	sizes = sizeof(*image) + r->n_kernels * (uint32_t)sizeof(*image->kernels);
+	image->n_variables = n_variables;
+	image->variables = sizeof(*image) + r->n_kernels * (uint32_t)sizeof(*image->kernels);
+	sizes = image->variables + n_variables * (uint32_t)sizeof(struct gs_image_variable);
 	for (at = sizes, i = 0; i < r->n_kernels; i++)
 		at += r->kernels[i].n_params * (uint32_t)sizeof(sizes);
 	for (i = 0; i < r->n_kernels; i++) {
@@ -350,6 +329,7 @@ static struct gs_image *pack(const struct gsx_result *r)
 			memcpy((char *)image + sizes, &k->params[j].size, sizeof(sizes));
 		to->max_threads = k->max_threads;
 	}
+	pack_variables(image, parts, n, &at);
 	image->text_len = (uint32_t)r->len;
 	image->text = put_text(image, &at, r->text, r->len);
 	return image;
@@ -363,8 +343,16 @@ static bool is_sound(const struct gs_image *image, size_t len)
 	if (len < sizeof(*image) || image->bytes != len ||
 	    (len - sizeof(*image)) / sizeof(*image->kernels) < image->n_kernels ||
 	    image->text >= len || image->text_len >= len - image->text ||
-	    ((const char *)image)[len - 1])
+	    ((const char *)image)[len - 1] || image->variables >= len || image->n_parts > len ||
+	    image->variables % sizeof(uint32_t) ||
+	    (len - image->variables) / sizeof(struct gs_image_variable) < image->n_variables)
 		return false;
+	for (i = 0; i < image->n_variables; i++)
+		if (gs_image_variables(image)[i].name >= len ||
+		    gs_image_variables(image)[i].part >= image->n_parts ||
+		    (gs_image_variables(image)[i].slot != GSX_CONSTANT &&
+		     gs_image_variables(image)[i].slot >= image->n_variables))
+			return false;
 	for (i = 0; i < image->n_kernels; i++) {
 		const struct gs_image_kernel *k = &image->kernels[i];
 		size_t left = len - (size_t)((const char *)k - (const char *)image);
@@ -492,6 +480,36 @@ static bool drop_namesakes(struct gsx_kernel *kernels, uint32_t n)
 	return true;
 }
 
+static int by_variable(const void *a, const void *b)
+{
+	const struct gsx_variable *const *first = a, *const *second = b;
+
+	return strcmp((*first)->name, (*second)->name);
+}
+
+/* A part's own variable has another's name: which of them is found by it isn't known. */
+static bool are_ambiguous(const struct gsx_result *parts, uint32_t n)
+{
+	const struct gsx_variable **sorted;
+	uint32_t i, k, count = 0;
+	bool found = false;
+
+	for (i = 0; i < n; i++)
+		count += parts[i].n_variables;
+	sorted = calloc(count + 1, sizeof(*sorted));
+	if (!sorted)
+		return true;
+	for (count = 0, i = 0; i < n; i++)
+		for (k = 0; k < parts[i].n_variables; k++)
+			sorted[count++] = &parts[i].variables[k];
+	qsort(sorted, count, sizeof(*sorted), by_variable);
+	for (i = 1; i < count; i++)
+		found |= !by_variable(&sorted[i - 1], &sorted[i]) &&
+			 (sorted[i - 1]->local || sorted[i]->local);
+	free(sorted);
+	return found;
+}
+
 /* What came of each part as one: the texts with a NUL behind each, and all their kernels. */
 static struct gs_image *pack_all(const struct gs_source *s, const struct gsx_result *r)
 {
@@ -501,7 +519,7 @@ static struct gs_image *pack_all(const struct gs_source *s, const struct gsx_res
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++) {
-		all.len += (r[i].text ? r[i].len : s->parts[i].len) + 1;
+		all.len += r[i].len + 1;
 		all.n_kernels += r[i].n_kernels;
 	}
 	all.text = malloc(all.len);
@@ -512,29 +530,26 @@ static struct gs_image *pack_all(const struct gs_source *s, const struct gsx_res
 	all.len = 0;
 	all.n_kernels = 0;
 	for (i = 0; i < s->n; i++) {
-		const char *text = r[i].text ? r[i].text : s->parts[i].ptx;
-		size_t len = r[i].text ? r[i].len : s->parts[i].len;
-
-		memcpy(all.text + all.len, text, len);
-		all.text[all.len + len] = 0;
-		all.len += len + 1;
+		memcpy(all.text + all.len, r[i].text, r[i].len);
+		all.text[all.len + r[i].len] = 0;
+		all.len += r[i].len + 1;
 		if (r[i].n_kernels)
 			memcpy(kernels + all.n_kernels, r[i].kernels,
 			       r[i].n_kernels * sizeof(*kernels));
 		all.n_kernels += r[i].n_kernels;
 	}
-	if (s->n == 1 || drop_namesakes(kernels, all.n_kernels))
-		image = pack(&all);
+	if (s->n == 1 || (drop_namesakes(kernels, all.n_kernels) && !are_ambiguous(r, s->n)))
+		image = pack(&all, r, s->n);
 out:
 	free(all.text);
 	free(kernels);
 	return image;
 }
 
-/* A part that can't be read stays as it is; NULL: none can, or there is no memory. */
+/* NULL: a part can't be transformed, or there is no memory. */
 static struct gs_image *transform_all(struct gs_source *s, uint32_t modes)
 {
-	struct gsx_options options = { .modes = modes, .cap = cap, .arg = s };
+	struct gsx_options options = { .modes = modes, .cap = cap, .arg = s, .shadow = true };
 	struct gsx_text *others = calloc(s->n, sizeof(*others)), own;
 	struct gsx_result *r = calloc(s->n, sizeof(*r));
 	struct gs_image *image = NULL;
@@ -549,11 +564,12 @@ static struct gs_image *transform_all(struct gs_source *s, uint32_t modes)
 	options.n_linked = s->n - 1;
 	for (i = s->n; i-- > 0;) {
 		own = others[i];
+		options.part = i;
 		others[i] = others[s->n - 1];
 		good += !gsx_ptx_transform(own.text, own.len, &options, &r[i]);
 		others[i] = own;
 	}
-	if (good)
+	if (good == s->n)
 		image = pack_all(s, r);
 	for (i = 0; i < s->n; i++)
 		gsx_result_free(&r[i]);
@@ -565,7 +581,7 @@ out:
 
 static struct gs_image *transform(struct gs_source *s, uint32_t modes)
 {
-	static const char what[] = "libcuda wrapper, image 4, " GS_XFORM_ID;
+	static const char what[] = "libcuda wrapper, image 5, " GS_XFORM_ID;
 	struct gs_image *image;
 	uint8_t key[GS_SHA256_BYTES];
 	struct gs_sha256 sha;
@@ -672,9 +688,4 @@ const struct gs_image_kernel *gs_image_find(const struct gs_image *image, const 
 		if (!strcmp(gs_image_text(image, image->kernels[i].name), name))
 			return &image->kernels[i];
 	return NULL;
-}
-
-bool gs_image_is_variant(const char *name)
-{
-	return name && strstr(name, "__gsx_");
 }

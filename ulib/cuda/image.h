@@ -19,15 +19,29 @@ struct gs_image_kernel {
 	uint32_t max_threads;
 };
 
+/* As struct gsx_variable. */
+struct gs_image_variable {
+	uint32_t name, slot;
+	uint32_t bytes;			/* of a constant */
+	uint32_t part;			/* whose table that is */
+};
+
 struct gs_image {
 	uint32_t bytes, n_kernels;
 	uint32_t text, text_len;	/* the transformed texts, a NUL behind each */
+	uint32_t variables, n_variables;
+	uint32_t n_parts;		/* texts */
 	struct gs_image_kernel kernels[];
 };
 
 static inline const char *gs_image_text(const struct gs_image *image, uint32_t at)
 {
 	return at ? (const char *)image + at : NULL;
+}
+
+static inline const struct gs_image_variable *gs_image_variables(const struct gs_image *image)
+{
+	return (const struct gs_image_variable *)((const char *)image + image->variables);
 }
 
 static inline const uint32_t *gs_image_sizes(const struct gs_image_kernel *kernel)
@@ -42,8 +56,6 @@ static inline const uint32_t *gs_image_sizes(const struct gs_image_kernel *kerne
  */
 struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch);
 void gs_source_free(struct gs_source *source);
-/* It has variables of its own, which variants must share with the originals. */
-bool gs_source_has_state(const struct gs_source *source);
 /* A link of so many parts that are so long that gs_image_make() takes none of them. */
 bool gs_source_is_too_much(const struct gs_source *source);
 
@@ -54,11 +66,10 @@ bool gs_source_is_too_much(const struct gs_source *source);
 bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t registers);
 
 /*
- * The module with variants for @modes (GSX_BIT()s); NULL: none can be had. Else
+ * The module's shadow with variants for @modes (GSX_BIT()s); NULL: none can be had. Else
  * free() it, and *load, which is what the driver is to load.
  */
 struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load);
 const struct gs_image_kernel *gs_image_find(const struct gs_image *image, const char *name);
-bool gs_image_is_variant(const char *name);
 
 #endif

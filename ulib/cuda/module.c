@@ -3,16 +3,12 @@
  * Modules and libraries, and where the variants of their kernels are.
  *
  * A module is loaded as the program gave it, and its PTX is kept. When one of its
- * kernels turns out to run long, the PTX is transformed and loaded once more, beside
- * it. So programs whose kernels are short pay for a copy, and the originals run as
- * they would, machine code included.
+ * kernels turns out to run long, the PTX is transformed, and loaded beside it as a
+ * shadow (gsxform.h) that shares its variables. So programs whose kernels are short pay
+ * for a copy, and the originals run as they would, machine code included.
  *
- * Variants must share a module's variables with the originals, though. A module that
- * has some is transformed before it is loaded, and holds both; if anything goes wrong
- * with that, it is loaded as it is.
- *
- * Handles of functions and kernels are always those of the originals. Lists of
- * functions don't show the variants.
+ * Handles of functions and kernels are always those of the originals, and so are lists
+ * of functions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,18 +36,12 @@ struct gs_loaded *gs_loaded_find(const void *handle)
 static void add(const struct gs_loaded *what)
 {
 	struct gs_loaded *l = malloc(sizeof(*l));
-	uint32_t i, m;
 
 	if (!l) {	/* never cut then */
 		gs_source_free(what->source);
-		if (!what->library && what->made)
-			gs_made_free(what->made);
 		return;
 	}
 	*l = *what;
-	for (i = 0; l->made && i < l->made->image->n_kernels; i++)
-		for (m = 0; m < GSX_MODES; m++)
-			l->n_variants += l->made->image->kernels[i].variant[m] != 0;
 	pthread_mutex_lock(&lock);
 	l->next = all;
 	all = l;
@@ -185,91 +175,56 @@ struct request {
 	unsigned int n, n_library;
 };
 
-static CUresult load(const struct request *q, const void *data)
-{
-	if (q->is_library)
-		return REAL(cuLibraryLoadData)(q->library, data, q->options, q->values, q->n,
-					       q->library_options, q->library_values, q->n_library);
-	if (q->fat)
-		return REAL(cuModuleLoadFatBinary)(q->module, data);
-	if (q->ex)
-		return REAL(cuModuleLoadDataEx)(q->module, data, q->n, q->options, q->values);
-	return REAL(cuModuleLoadData)(q->module, data);
-}
-
-static CUresult load_plainly(const struct request *q)
+static CUresult load(const struct request *q)
 {
 	if (q->file && q->is_library)
 		return REAL(cuLibraryLoadFromFile)(q->library, q->path, q->options, q->values, q->n,
 						   q->library_options, q->library_values,
 						   q->n_library);
-	return q->file ? REAL(cuModuleLoad)(q->module, q->path) : load(q, q->data);
+	if (q->is_library)
+		return REAL(cuLibraryLoadData)(q->library, q->data, q->options, q->values, q->n,
+					       q->library_options, q->library_values, q->n_library);
+	if (q->file)
+		return REAL(cuModuleLoad)(q->module, q->path);
+	if (q->fat)
+		return REAL(cuModuleLoadFatBinary)(q->module, q->data);
+	if (q->ex)
+		return REAL(cuModuleLoadDataEx)(q->module, q->data, q->n, q->options, q->values);
+	return REAL(cuModuleLoadData)(q->module, q->data);
 }
 
-static void loaded(const struct request *q, struct gs_loaded *l)
-{
-	struct gs_context *c;
-
-	l->handle = q->is_library ? (const void *)*q->library : *q->module;
-	if (l->made)
-		l->made->variants = l->handle;
-	if (!q->is_library) {
-		c = gs_context_known();	/* from now on, for its end */
-		l->context = c ? c->id : 0;
-	}
-	add(l);
-}
-
-/* A module with variables, with its variants; false: it is to be loaded as it is. */
-static bool load_made(const struct request *q, struct gs_loaded *l, CUdevice ordinal)
-{
-	struct gs_device *dev = gs_device_of(ordinal);
-
-	if (!dev || !dev->gate)
-		return false;
-	l->made = calloc(1, sizeof(*l->made));
-	if (!l->made)
-		return false;
-	l->made->image = gs_image_make(l->source, gs_cut_modes(dev), &l->made->kept);
-	if (l->made->image && !load(q, l->made->kept)) {
-		loaded(q, l);
-		return true;
-	}
-	gs_made_free(l->made);
-	l->made = NULL;
-	return false;
-}
-
-static CUresult load_request(struct request *q)
+static struct gs_source *take(const struct request *q)
 {
 	CUdevice ordinal = gs_cut_is_off() ? -1 : device_for(q->is_library);
-	struct gs_loaded l = { 0 };
-	bool done = false;
+	struct gs_source *source;
 	char *text = NULL;
-	CUresult r = CUDA_SUCCESS;
 	size_t len = 0;
 
-	if (q->file) {
+	if (ordinal < 0)
+		return NULL;
+	if (q->file)
 		text = gs_read_file(q->path, &len, SIZE_MAX);
-		q->data = text;
-	}
-	if (ordinal >= 0)
-		l.source = gs_source_take(q->data, len, gs_device_arch(ordinal));
-	if (l.source && gs_source_has_state(l.source)) {
-		done = load_made(q, &l, ordinal);
-		if (!done) {
-			gs_source_free(l.source);
-			l.source = NULL;
-		}
-	}
-	if (!done) {
-		r = load_plainly(q);
-		if (!r && l.source)
-			loaded(q, &l);
-		else
-			gs_source_free(l.source);
-	}
+	source = gs_source_take(q->file ? text : q->data, len, gs_device_arch(ordinal));
 	free(text);
+	return source;
+}
+
+static CUresult load_request(const struct request *q)
+{
+	struct gs_loaded l = { .source = take(q) };
+	CUresult r = load(q);
+	struct gs_context *c;
+
+	if (r || !l.source) {
+		gs_source_free(l.source);
+		return r;
+	}
+	l.handle = q->is_library ? (const void *)*q->library : *q->module;
+	if (!q->is_library) {
+		c = gs_context_known();	/* from now on, for its end */
+		l.context = c ? c->id : 0;
+	}
+	add(&l);
 	return r;
 }
 
@@ -331,21 +286,18 @@ HOOK(cuLibraryUnload, CUlibrary library)
 	return unloaded(REAL(cuLibraryUnload)(library), taken);
 }
 
-/*
- * The module that a library is in one context: its functions are cut if it holds the
- * variants itself.
- */
+/* The module that a library is in one context: what becomes of it goes with the library. */
 HOOK(cuLibraryGetModule, CUmodule *module, CUlibrary library)
 {
 	CUresult r = REAL(cuLibraryGetModule)(module, library);
 	struct gs_loaded *l = r ? NULL : gs_loaded_find(library);
 	struct gs_context *c;
 
-	if (l && l->n_variants && !gs_loaded_find(*module)) {
+	if (l && !gs_loaded_find(*module)) {
 		c = gs_context_known();
 		if (c)
 			add(&(struct gs_loaded){ .handle = *module, .library = library,
-					      .context = c->id, .made = l->made });
+						 .context = c->id });
 	}
 	return r;
 }
@@ -354,8 +306,13 @@ static void know(const void *handle, const char *name, const void *owner, enum g
 		 CUcontext ctx)
 {
 	struct gs_loaded *l = name ? gs_loaded_find(owner) : NULL;
-	struct gs_record *r = gs_record_add(handle, owner);
+	struct gs_record *r;
 
+	if (l && l->library) {	/* its variants are as well */
+		owner = l->library;
+		found = GS_FOUND_BY_KERNEL;
+	}
+	r = gs_record_add(handle, owner);
 	if (!r || r->name)	/* or found before, perhaps in another way */
 		return;
 	r->ctx = ctx;
@@ -419,65 +376,6 @@ void gs_record_first(const struct gs_launch *l)
 	}
 	REAL(cuCtxGetCurrent)(&ctx);
 	know(l->handle, name, module, GS_FOUND_IN_MODULE, ctx);
-}
-
-HOOK(cuModuleGetFunctionCount, unsigned int *n, CUmodule module)
-{
-	CUresult r = REAL(cuModuleGetFunctionCount)(n, module);
-	struct gs_loaded *l = r ? NULL : gs_loaded_find(module);
-
-	if (l && n && *n >= l->n_variants)
-		*n -= l->n_variants;
-	return r;
-}
-
-HOOK(cuLibraryGetKernelCount, unsigned int *n, CUlibrary library)
-{
-	CUresult r = REAL(cuLibraryGetKernelCount)(n, library);
-	struct gs_loaded *l = r ? NULL : gs_loaded_find(library);
-
-	if (l && n && *n >= l->n_variants)
-		*n -= l->n_variants;
-	return r;
-}
-
-HOOK(cuModuleEnumerateFunctions, CUfunction *list, unsigned int n, CUmodule module)
-{
-	struct gs_loaded *l = gs_loaded_find(module);
-	unsigned int count = 0, i, at = 0;
-	CUfunction *whole = NULL;
-	const char *name;
-	CUresult r;
-
-	if (!l || !list || REAL(cuModuleGetFunctionCount)(&count, module) ||
-	    !(whole = calloc(count + 1, sizeof(*whole))))
-		return REAL(cuModuleEnumerateFunctions)(list, n, module);
-	r = REAL(cuModuleEnumerateFunctions)(whole, count, module);
-	for (i = 0; !r && i < count && at < n; i++)
-		if (whole[i] && !REAL(cuFuncGetName)(&name, whole[i]) && !gs_image_is_variant(name))
-			list[at++] = whole[i];
-	free(whole);
-	return r;
-}
-
-HOOK(cuLibraryEnumerateKernels, CUkernel *list, unsigned int n, CUlibrary library)
-{
-	struct gs_loaded *l = gs_loaded_find(library);
-	unsigned int count = 0, i, at = 0;
-	CUkernel *whole = NULL;
-	const char *name;
-	CUresult r;
-
-	if (!l || !list || REAL(cuLibraryGetKernelCount)(&count, library) ||
-	    !(whole = calloc(count + 1, sizeof(*whole))))
-		return REAL(cuLibraryEnumerateKernels)(list, n, library);
-	r = REAL(cuLibraryEnumerateKernels)(whole, count, library);
-	for (i = 0; !r && i < count && at < n; i++)
-		if (whole[i] && !REAL(cuKernelGetName)(&name, whole[i]) &&
-		    !gs_image_is_variant(name))
-			list[at++] = whole[i];
-	free(whole);
-	return r;
 }
 
 void gs_modules_forget(void)

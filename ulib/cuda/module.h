@@ -12,6 +12,7 @@ struct gs_made {
 	struct gs_image *image;
 	const void *variants;	/* the module or library that they are in */
 	void *kept;		/* what the driver may still read */
+	struct gs_shared *shared;	/* by contexts; variant.c's lock */
 };
 
 /* A module or library with PTX. */
@@ -21,8 +22,7 @@ struct gs_loaded {
 	const void *library;	/* a module that is a library's, for a context */
 	uint64_t context;	/* its id, of a module; 0: a library */
 	struct gs_source *source;	/* NULL: nothing can be made of it */
-	struct gs_made *made;	/* newest first; variant.c's lock, but those it was loaded with */
-	uint32_t n_variants;	/* in the program's own module */
+	struct gs_made *made;	/* newest first; variant.c's lock */
 	bool too_much;		/* what its source was made of */
 };
 
@@ -32,7 +32,6 @@ struct gs_loaded *gs_loaded_find(const void *handle);
 char *gs_read_file(const char *path, size_t *len, size_t most);
 
 /* variant.c */
-void gs_made_free(struct gs_made *made);
 /* @unload: they are the driver's still; a context takes its modules with it. */
 void gs_variants_free(struct gs_loaded *l, bool unload);
 void gs_variants_forget(void);		/* in a forked child */

@@ -8,9 +8,12 @@
  * transformed once more, with that cap for that kernel (the compiler finds its way in
  * nearly all cases), and loaded beside the first. A variant that takes local memory which
  * the original doesn't take spills, and isn't used. The caps of a module are kept on disk,
- * so the next start has them at once; a module with variables, which can't be loaded
- * twice, has them from then on.
+ * so the next start has them at once.
+ *
+ * Variables stay the original's, one set for each context. Where they are is asked once;
+ * what of it a variant needs is put into its stream before each launch that is cut.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +23,14 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;	/* variants, one at a time */
 
-void gs_made_free(struct gs_made *made)
+static void made_free(struct gs_made *made)
 {
+	struct gs_shared *s;
+
+	while ((s = made->shared)) {
+		made->shared = s->next;
+		free(s);
+	}
 	free(made->image);
 	free(made->kept);
 	free(made);
@@ -31,13 +40,13 @@ void gs_variants_free(struct gs_loaded *l, bool unload)
 {
 	struct gs_made *m;
 
-	while (!l->library && (m = l->made)) {
+	while ((m = l->made)) {
 		l->made = m->next;
-		if (m->variants != l->handle && !l->context)
+		if (!l->context)
 			REAL(cuLibraryUnload)((CUlibrary)(uintptr_t)m->variants);
-		else if (m->variants != l->handle && unload)
+		else if (unload)
 			REAL(cuModuleUnload)((CUmodule)(uintptr_t)m->variants);
-		gs_made_free(m);
+		made_free(m);
 	}
 }
 
@@ -59,7 +68,7 @@ static void make(struct gs_loaded *l, struct gs_device *dev)
 		m->variants = library;
 	}
 	if (!m->variants) {
-		gs_made_free(m);
+		made_free(m);
 		return;
 	}
 	m->next = l->made;
@@ -73,8 +82,7 @@ static const struct gs_image_kernel *take(struct gs_record *r, const struct gs_l
 
 	if (!k)
 		return NULL;
-	r->image = l->made->image;
-	r->variants = l->library ? l->handle : l->made->variants;
+	r->made = l->made;
 	__atomic_store_n(&r->kernel, k, __ATOMIC_RELEASE);
 	return k;
 }
@@ -128,8 +136,8 @@ static CUresult set(const struct gs_record *r, const void *variant, const struct
 
 static const void *look_up(const struct gs_record *r, const char *name)
 {
-	CUmodule module = (CUmodule)(uintptr_t)r->variants;
-	CUlibrary library = (CUlibrary)(uintptr_t)r->variants;
+	CUmodule module = (CUmodule)(uintptr_t)r->made->variants;
+	CUlibrary library = (CUlibrary)(uintptr_t)r->made->variants;
 	CUfunction f = NULL;
 	CUkernel k = NULL;
 	uint32_t i;
@@ -165,7 +173,7 @@ static int attribute(const struct gs_record *r, const void *handle, int what, CU
 /* The variant, set as the original is; NULL: there is none. */
 static const void *ready(const struct gs_record *r, unsigned int mode)
 {
-	const void *v = look_up(r, gs_image_text(r->image, r->kernel->variant[mode]));
+	const void *v = look_up(r, gs_image_text(r->made->image, r->kernel->variant[mode]));
 	uint32_t i;
 
 	for (i = 0; v && i < r->n_settings; i++)
@@ -188,13 +196,11 @@ static const void *affordable(struct gs_record *r, const void *v, unsigned int m
 
 	if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap) {
 		v = NULL;
-		if (l && l->library)
-			l = gs_loaded_find(l->library);
 		if (!l || !l->source)
 			return NULL;
-		if (gs_source_cap(l->source, r->name, cap) && !l->n_variants)
+		if (gs_source_cap(l->source, r->name, cap))
 			make(l, dev);
-		if (l->made->image != r->image && take(r, l))
+		if (l->made != r->made && take(r, l))
 			v = ready(r, mode);
 		if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap)
 			v = NULL;
@@ -216,12 +222,110 @@ const void *gs_variant(struct gs_record *r, unsigned int mode, struct gs_device 
 	if (!v) {
 		pthread_mutex_lock(&making);
 		v = r->kernel ? affordable(r, ready(r, mode), mode, dev) : NULL;
+		r->from[mode] = r->made;
 		if (!v)
 			v = GS_NO_VARIANT;
 		__atomic_store_n(&r->variant[mode], v, __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&making);
 	}
 	return v == GS_NO_VARIANT ? NULL : v;
+}
+
+static CUresult variable(bool library, const void *where, const char *name, CUdeviceptr *at,
+			 size_t *bytes)
+{
+	return library ? REAL(cuLibraryGetGlobal)(at, bytes, (CUlibrary)(uintptr_t)where, name) :
+			 REAL(cuModuleGetGlobal_v2)(at, bytes, (CUmodule)(uintptr_t)where, name);
+}
+
+/* Where its variables are in the present context. */
+static bool find_variables(struct gs_shared *s, const struct gs_record *r,
+			   const struct gs_made *made)
+{
+	const struct gs_image_variable *v = gs_image_variables(made->image);
+	bool library = r->found != GS_FOUND_IN_MODULE;
+	struct gs_constant *c;
+	struct gs_table *table;
+	const char *name;
+	char text[32];
+	size_t bytes;
+	uint32_t i;
+
+	for (i = 0; i < made->image->n_variables; i++, v++) {
+		name = gs_image_text(made->image, v->name);
+		if (v->slot != GSX_CONSTANT) {
+			table = &s->tables[v->part];
+			if (v->slot >= table->bytes / sizeof(*table->addresses) ||
+			    variable(library, r->owner, name, &table->addresses[v->slot], &bytes))
+				return false;
+			continue;
+		}
+		c = &s->constants[s->n_constants++];
+		if (variable(library, r->owner, name, &c->from, &bytes) || bytes != v->bytes ||
+		    variable(library, made->variants, name, &c->to, &c->bytes) ||
+		    c->bytes != bytes)
+			return false;
+	}
+	for (i = 0; i < s->n_tables; i++) {
+		table = &s->tables[i];
+		snprintf(text, sizeof(text), GSX_TABLE "%u", i);
+		if (table->bytes &&
+		    (variable(library, made->variants, text, &table->to, &bytes) ||
+		     bytes != table->bytes))
+			return false;
+	}
+	return true;
+}
+
+static struct gs_shared *share(const struct gs_record *r, const struct gs_made *made,
+			       const struct gs_context *context)
+{
+	const struct gs_image_variable *v = gs_image_variables(made->image);
+	uint32_t n = made->image->n_variables, parts = made->image->n_parts, i;
+	struct gs_shared *s = calloc(1, sizeof(*s) + parts * sizeof(*s->tables) +
+				     n * (sizeof(*s->constants) + sizeof(CUdeviceptr)));
+	CUdeviceptr *addresses;
+
+	if (!s || REAL(cuCtxPushCurrent_v2)(context->handle)) {
+		free(s);
+		return NULL;
+	}
+	s->context = context->id;
+	s->tables = (struct gs_table *)(s + 1);
+	s->n_tables = parts;
+	s->constants = (struct gs_constant *)(s->tables + parts);
+	addresses = (CUdeviceptr *)(s->constants + n);
+	for (i = 0; i < n; i++)
+		if (v[i].slot != GSX_CONSTANT)
+			s->tables[v[i].part].bytes += sizeof(*addresses);
+	for (i = 0; i < parts; i++) {
+		s->tables[i].addresses = addresses;
+		addresses += s->tables[i].bytes / sizeof(*addresses);
+	}
+	s->missing = !find_variables(s, r, made);
+	REAL(cuCtxPopCurrent_v2)(&(CUcontext){ NULL });
+	return s;
+}
+
+const struct gs_shared *gs_shared(struct gs_record *r, unsigned int mode,
+				  struct gs_context *context)
+{
+	struct gs_made *made;
+	struct gs_shared *s;
+
+	pthread_mutex_lock(&making);
+	made = r->from[mode];
+	for (s = made->shared; s && s->context != context->id; s = s->next)
+		;
+	if (!s) {
+		s = share(r, made, context);
+		if (s) {
+			s->next = made->shared;
+			made->shared = s;
+		}
+	}
+	pthread_mutex_unlock(&making);
+	return s && !s->missing ? s : NULL;
 }
 
 /* What was set on the original; is it lost, the kernel isn't cut any more. */

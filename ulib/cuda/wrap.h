@@ -25,7 +25,7 @@ enum gs_entry {
 };
 
 extern void *gs_real[GS_ENTRIES];
-extern void *const gs_self[GS_ENTRIES];
+extern const int32_t gs_self[GS_ENTRIES];	/* from its own address on */
 extern uint64_t gs_past_gate;	/* calls whose work went past the gate */
 
 /* The driver's own function; before its first call, the stub that finds it. */
@@ -175,6 +175,7 @@ enum gs_found { GS_FOUND_ELSEWHERE, GS_FOUND_IN_MODULE, GS_FOUND_IN_LIBRARY, GS_
 
 struct gs_image;
 struct gs_image_kernel;
+struct gs_made;
 struct gs_work;
 
 /* A record of what is launched: a function, a kernel or an instantiated graph. */
@@ -193,10 +194,10 @@ struct gs_record {
 	char *title;			/* what it is called, NULL: not known */
 	const char *name;		/* the same, if it could be cut; else NULL */
 	const char *why;		/* it was launched whole the last time */
-	const struct gs_image *image;
+	struct gs_made *made;
 	const struct gs_image_kernel *kernel;	/* how it can be cut; NULL: not known yet */
-	const void *variants;		/* the module or library that they are in */
 	const void *variant[3];		/* by GSX_MODES; NULL: not looked up yet */
+	struct gs_made *from[3];	/* where that is */
 	struct gs_setting settings[GS_SETTINGS];
 	uint32_t n_settings;
 	bool settings_lost;		/* its variants can't be as it is: never cut */

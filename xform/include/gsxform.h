@@ -57,6 +57,23 @@
  * ticket is resident. That is what kernels need that wait for lower blocks.
  *
  *
+ * Shadows
+ *
+ * With struct gsx_options.shadow the result isn't loaded in the original's place but
+ * beside it. It holds the variants, and the device functions that they need, and
+ * shares the original's variables, all of which stay where they are:
+ *
+ *  - A variable in global memory is reached through the table GSX_TABLE, a variable
+ *    of the shadow: 8 bytes for each, its address in the original.
+ *  - One in constant memory can't be, as its place is part of the instructions. The
+ *    shadow has another of that name, and the same size.
+ *
+ * struct gsx_result.variables lists both. The host writes the table, and copies the
+ * constants from the original, before each launch and in its stream (they may have
+ * changed since the last). A kernel that can't have its variables shared like this is
+ * refused: GSX_PROGRAM_SCOPE.
+ *
+ *
  * What the host owes (breaking one makes the result undefined)
  *
  *  - The original is launched, whole, when: the launch is cooperative, has a
@@ -234,11 +251,24 @@ struct gsx_kernel {
 	uint32_t n_refusals;
 };
 
+#define GSX_TABLE	"gsx_variables"	/* and a number, see struct gsx_options.part */
+#define GSX_CONSTANT	0xffffffffu
+
+/* A variable that a shadow shares with its original. */
+struct gsx_variable {
+	const char *name;
+	uint64_t size;
+	uint32_t slot;		/* index into the table; GSX_CONSTANT: it is copied */
+	bool local;		/* other modules don't see it */
+};
+
 struct gsx_result {
 	char *text;		/* the transformed module, NUL behind it */
 	size_t len;
 	const struct gsx_kernel *kernels;	/* in the order of the text */
 	uint32_t n_kernels;
+	const struct gsx_variable *variables;	/* of a shadow */
+	uint32_t n_variables;
 	/* where the input was refused as a whole */
 	uint32_t error_line;
 	const char *error;	/* "FILE:LINE: what", NULL: none */
@@ -266,6 +296,8 @@ struct gsx_options {
 	 */
 	const struct gsx_text *linked;
 	uint32_t n_linked;
+	bool shadow;		/* the result is loaded beside the original */
+	uint32_t part;		/* which of those that it's linked from: the table's number */
 	size_t max_memory;	/* 0: 64 MiB and 64 times the input */
 };
 

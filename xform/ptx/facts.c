@@ -243,6 +243,8 @@ static int instruction(struct walk *w, const struct ptx_stmt *s)
 		note(w, F_TEXTURES);
 	if (looks_at_memory(o))
 		note(w, F_LOOKS);
+	if (state_is_odd(w->m, s))
+		note(w, F_STATE);
 	switch (o->op) {
 	case PTX_OP_OTHER:
 		note(w, F_UNKNOWN);

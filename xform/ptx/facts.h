@@ -44,6 +44,7 @@ enum fact {
 	F_LOOKS,		/* reads memory as one that waits for others' writes may */
 	F_WAITS,
 	F_CALLS,
+	F_STATE,		/* names a variable in a form that no shadow can have */
 	FACTS
 };
 
@@ -84,6 +85,12 @@ bool looks_at_memory(const struct ptx_opcode *o);
 /* 1: the function has a loop that waits for memory to change, from this line on; 0; -ENOMEM */
 int waits_find(const struct module_facts *mf, const struct ptx_module *m, uint32_t function,
 	       uint32_t *line);
+
+#define SHARED_MOST	4u	/* of them in one statement */
+/* state.c: a variable of the module that lives in global memory, by its name; or NULL */
+const struct ptx_variable *state_named(const struct ptx_module *m, const struct ptx_operand *o);
+/* The statement names some, or .const ones, in a form that a shadow can't have. */
+bool state_is_odd(const struct ptx_module *m, const struct ptx_stmt *s);
 
 /* How an instruction of class PTX_BARRIER takes part in cutting. */
 enum barrier_kind {

@@ -233,6 +233,20 @@ static void skip_unknown(struct parser *p)
 	expect(p, ';');
 }
 
+/* p->t is at the space */
+static void declaration(struct parser *p, uint8_t linkage, uint32_t begin)
+{
+	uint32_t i = p->m->vec[V_VARS].n, end;
+
+	parse_declaration(p, linkage);
+	end = is_punct(p, ';') ? offset_of(p, p->t.s) + 1 : begin;
+	for (; i < p->m->vec[V_VARS].n && !p->m->err; i++) {
+		VAR(p, i)->begin = begin;
+		VAR(p, i)->end = end;
+	}
+	expect(p, ';');
+}
+
 static void item(struct parser *p)
 {
 	uint32_t begin = offset_of(p, p->t.s);
@@ -275,8 +289,7 @@ static void item(struct parser *p)
 		function(p, linkage, begin);
 	} else if (space_of(p) != PTX_SPACE_NONE) {
 		p->m->tail = p->m->len;
-		parse_declaration(p, linkage);
-		expect(p, ';');
+		declaration(p, linkage, begin);
 	} else {
 		skip_unknown(p);
 	}

@@ -2,8 +2,8 @@
 # The transformer for PTX, and the front end that others read PTX with.
 
 ptx-front := $(addprefix xform/ptx/,memory.c lex.c names.c opcode.c operand.c declare.c body.c parse.c)
-ptx-back := $(addprefix xform/ptx/,facts.c outside.c waits.c cfg.c spread.c exits.c pointers.c text.c report.c \
-	rewrite.c prologue.c transform.c)
+ptx-back := $(addprefix xform/ptx/,facts.c outside.c state.c waits.c shadow.c cfg.c spread.c exits.c \
+	pointers.c text.c report.c rewrite.c prologue.c transform.c)
 
 $(call archive,libptx.a,$(ptx-front))
 $(call archive,libgsxform.a,$(ptx-front) $(ptx-back) xform/common.c)

@@ -25,6 +25,8 @@
 void write_registers(struct writer *w)
 {
 	say(w->o, "\n\t.reg .pred %%gsx_p<4>;\n\t.reg .b32 %%gsx_r<6>;\n\t.reg .b64 %%gsx_d<3>;\n");
+	if (w->j->n_slots)
+		say(w->o, "\t.reg .b64 %%gsx_v<%u>;\n", SHARED_MOST);
 	if (w->entry && w->mode != GSX_SLICE)
 		say(w->o, "\t.reg .b32 %%gsx_x, %%gsx_y, %%gsx_z;\n");
 }

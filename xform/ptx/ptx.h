@@ -149,6 +149,7 @@ struct ptx_variable {
 	uint32_t offset;	/* of a function's parameter in its buffer */
 	uint32_t function;	/* owner, PTX_NONE: module scope */
 	uint32_t scope;
+	uint32_t begin, end;	/* bytes of its declaration, with ;, at module scope */
 };
 
 struct ptx_label {

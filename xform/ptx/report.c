@@ -80,6 +80,12 @@ static void by_facts(struct report *r, const struct ptx_function *f,
 	}
 	if (f->clustered)
 		refuse(r, GSX_CLUSTER, ALL, f->line, "is declared for thread block clusters");
+	if (r->j->opt->shadow && facts->all & FACT(F_STATE))
+		refuse(r, GSX_PROGRAM_SCOPE, ALL, facts->line[F_STATE],
+		       "names a variable of the module in a form that a shadow can't share");
+	if (r->j->opt->shadow && facts->all & FACT(F_INDIRECT) && r->j->has_state)
+		refuse(r, GSX_PROGRAM_SCOPE, ALL, facts->line[F_INDIRECT],
+		       "calls through a pointer, which may come from a variable of the module");
 	if (facts->all & FACT(F_INDIRECT) && indirect->all & READS_ANY_ID)
 		refuse(r, GSX_INDIRECT_CALL, ALL, facts->line[F_INDIRECT],
 		       "calls through a pointer, and a function whose address is taken reads the grid");

@@ -213,7 +213,86 @@ static bool debug_label(const struct ptx_module *m, uint32_t i, uint32_t end)
 				m->stmts[i + 1].kind != PTX_PROTOTYPE);
 }
 
-enum action { KEEP, DROP, READ, CALL, LEAVE, MEET };
+/* The statement's variables of the original, SHARED_MOST at most; how many. */
+static uint32_t shared_of(const struct writer *w, const struct ptx_stmt *s, uint32_t *vars)
+{
+	uint32_t found[SHARED_MOST], n = 0, i, k;
+
+	for (i = 0; i < s->n_args; i++) {
+		const struct ptx_operand *o = ptx_arg(w->m, s, i);
+
+		if (o->kind == PTX_ADDRESS && o->n_children)
+			o = &w->m->operands[o->child];
+		if (!state_named(w->m, o))
+			continue;
+		for (k = 0; k < n && found[k] != o->ref; k++)
+			;
+		if (k == n)
+			found[n++] = o->ref;
+	}
+	if (vars)
+		memcpy(vars, found, n * sizeof(*vars));
+	return n;
+}
+
+static bool is_name_char(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '$' || c == '%';
+}
+
+/* The statement's text, with registers for the names in its addresses. */
+static void in_addresses(struct writer *w, const struct ptx_stmt *s, const uint32_t *vars,
+			 uint32_t n)
+{
+	uint32_t at = s->begin, from = at, end, k;
+	const struct ptx_symbol *sym;
+	bool inside = false;
+
+	for (; at < s->end; at = end) {
+		for (end = at; end < s->end && is_name_char(w->m->text[end]); end++)
+			;
+		if (end == at) {
+			inside = w->m->text[at] == '[' || (inside && w->m->text[at] != ']');
+			end++;
+			continue;
+		}
+		for (k = 0; inside && k < n; k++) {
+			sym = &w->m->syms[w->m->vars[vars[k]].sym];
+			if (sym->len != end - at || memcmp(sym->s, w->m->text + at, sym->len))
+				continue;
+			copy(w, from, at);
+			say(w->o, "%%gsx_v%u", k);
+			from = end;
+		}
+	}
+	copy(w, from, s->end);
+}
+
+/* Variables of the original, by their addresses in the shadow's table. */
+static void share(struct writer *w, const struct ptx_stmt *s)
+{
+	const struct ptx_operand *to = ptx_arg(w->m, s, 0), *from = ptx_arg(w->m, s, 1);
+	const struct ptx_opcode *o = ptx_opcode(w->m, s);
+	uint32_t vars[SHARED_MOST], n = shared_of(w, s, vars), k;
+	const struct ptx_symbol *sym;
+
+	for (k = 0; k < n; k++)
+		say(w->o, "ld.%s.u64 %%gsx_v%u, [" GSX_TABLE "%u+%u];\n\t", w->j->table_space, k,
+		    w->j->opt->part, (w->j->slot[vars[k]] - 1) * 8);
+	if (s->n_args != 2 || from->kind != PTX_VARIABLE) {
+		in_addresses(w, s, vars, n);
+		return;
+	}
+	/* Its address is taken. */
+	if (from->imm)
+		say(w->o, "add.s64 %%gsx_v0, %%gsx_v0, %lld;\n\t", (long long)from->imm);
+	sym = &w->m->syms[to->sym];
+	write_pred(w, s);
+	say(w->o, "%.*s %.*s, %%gsx_v0;", (int)o->text.len, o->text.s, (int)sym->len, sym->s);
+}
+
+enum action { KEEP, DROP, READ, CALL, LEAVE, MEET, SHARE };
 
 static enum action action_of(const struct writer *w, uint32_t i, uint32_t end)
 {
@@ -221,8 +300,14 @@ static enum action action_of(const struct writer *w, uint32_t i, uint32_t end)
 	const struct ptx_opcode *o;
 	uint32_t callee;
 
+	if (s->kind == PTX_LOC && w->j->opt->shadow)
+		return DROP;	/* files and inlined names lie in sections that it hasn't */
 	if (s->kind != PTX_INSTR)
 		return debug_label(w->m, i, end) ? DROP : KEEP;
+	if (w->j->n_slots && shared_of(w, s, NULL))
+		return SHARE;
+	if (w->kept)
+		return KEEP;
 	o = ptx_opcode(w->m, s);
 	switch (o->op) {
 	case PTX_OP_mov:
@@ -264,6 +349,8 @@ static void body(struct writer *w, const struct ptx_function *f)
 		} else if (action == LEAVE) {
 			write_pred(w, s);
 			say(w->o, "bra $gsx_done;");
+		} else if (action == SHARE) {
+			share(w, s);
 		} else if (action == MEET) {
 			write_parked_barrier(w, s);
 		}
@@ -354,6 +441,17 @@ static void function_copies(struct job *j, bool heads_only)
 			say(w.o, "}\n");
 		}
 	}
+}
+
+void write_kept(struct job *j, uint32_t function)
+{
+	struct writer w = { .j = j, .m = j->m, .o = &j->out, .kept = true };
+	const struct ptx_function *f = &j->m->functions[function];
+
+	copy(&w, f->begin, f->body_begin);
+	write_registers(&w);
+	body(&w, f);
+	say(w.o, "}");
 }
 
 void write_variants(struct job *j, const struct gsx_kernel *kernels)

@@ -129,9 +129,15 @@ static int write_module(struct job *j, struct gsx_result *res)
 
 	if (err)
 		return err;
-	put(&j->out, m->text, m->tail);
+	if (j->opt->shadow) {
+		err = shadow_write(j);
+		if (err)
+			return err;
+	} else {
+		put(&j->out, m->text, m->tail);
+	}
 	write_variants(j, res->kernels);
-	if (m->tail < m->len) {
+	if (m->tail < m->len && !j->opt->shadow) {
 		say(&j->out, "\n");
 		put(&j->out, m->text + m->tail, m->len - m->tail);
 	}
@@ -149,23 +155,32 @@ static int transform(const struct ptx_module *m, const struct gsx_options *opt, 
 	struct job j = { .m = m, .opt = opt, .pool = pool, .out.limit = limit };
 	uint32_t *outside = calloc((size_t)m->n_functions + 1, sizeof(*outside));
 	int err = outside ? outside_find(outside, m, opt->linked, opt->n_linked, limit) : -ENOMEM;
+	uint32_t i;
 
+	for (i = 0; i < m->n_vars; i++)
+		j.has_state |= m->vars[i].function == PTX_NONE &&
+			       (m->vars[i].space == PTX_SPACE_GLOBAL ||
+				m->vars[i].space == PTX_SPACE_CONST);
 	if (!err)
 		err = facts_find(&j.facts, m, outside);
 	free(outside);
 	if (!err)
 		err = report_all(&j, res);
+	if (!err && opt->modes && opt->shadow)
+		err = shadow_plan(&j, res);
 	if (!err && opt->modes)
 		err = write_module(&j, res);
 	facts_free(&j.facts);
 	free(j.plans);
 	free(j.copies);
 	free(j.seen);
+	free(j.slot);
 	free(j.out.s);
 	if (err == -ENOMEM && pool->full)
 		err = -E2BIG;
 	if (err)
 		return fail(res, pool, opt, err, 0, err == -E2BIG ? "the result needs too much memory" :
+			    err == -EINVAL ? "a kernel whose name is used can't be in a shadow" :
 			    "out of memory");
 	return 0;
 }
@@ -209,6 +224,8 @@ int gsx_ptx_transform(const char *text, size_t len, const struct gsx_options *gi
 	if (err) {
 		res->kernels = NULL;
 		res->n_kernels = 0;
+		res->variables = NULL;
+		res->n_variables = 0;
 	}
 	return err;
 }

@@ -50,6 +50,10 @@ struct job {
 	struct out out;
 	uint32_t *seen;		/* per variable: function + 1 that named it last */
 	uint32_t calls;		/* rewritten so far: makes names unique */
+	uint32_t *slot;		/* per variable, of a shadow: place in the table + 1 */
+	uint32_t n_slots;
+	bool has_state;		/* variables of module scope, in global or constant memory */
+	const char *table_space;
 };
 
 #define COPY_IDS	1	/* a copy of a device function that takes the grid's values */
@@ -62,6 +66,11 @@ int pointers_find(const struct ptx_module *m, const struct ptx_function *f, uint
 		  uint32_t *kernel_flags);
 /* rewrite.c: the copies of device functions and entries that the plans ask for */
 void write_variants(struct job *j, const struct gsx_kernel *kernels);
+/* shadow.c: what a shadow shares with its original, and its text but for the variants */
+int shadow_plan(struct job *j, struct gsx_result *res);
+int shadow_write(struct job *j);
+/* rewrite.c: a function of the original that stays, as far as a shadow must differ */
+void write_kept(struct job *j, uint32_t function);
 /* which copy of a function a kernel calls, 0: the function itself */
 uint8_t copy_of(const struct job *j, uint32_t function, bool parks);
 

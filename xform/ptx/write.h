@@ -10,6 +10,7 @@ struct writer {
 	const struct ptx_module *m;
 	struct out *o;
 	bool entry;		/* else a device function's copy */
+	bool kept;		/* what the original has, in its shadow */
 	enum gsx_mode mode;
 	uint32_t ids;		/* which of the grid's registers are read, also below */
 	bool parks, two_rounds;

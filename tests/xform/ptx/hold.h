@@ -57,6 +57,39 @@ static bool holds_for_result(const char *text, size_t len, const struct gsx_resu
 	return ok;
 }
 
+/* A shadow is PTX again, too, and has nothing but the variants and kernels that are named. */
+static bool shadow_holds(const char *text, size_t len)
+{
+	struct gsx_options opt = { .modes = GSX_ALL_MODES, .max_memory = HOLD_MEMORY,
+				   .shadow = true };
+	struct ptx_module after = { 0 };
+	uint32_t i, variants = 0, entries = 0;
+	struct gsx_result r;
+	bool ok = true;
+
+	if (!gsx_ptx_transform(text, len, &opt, &r)) {
+		for (i = 0; i < r.n_kernels; i++) {
+			ok = ok && holds_for_kernel(&r.kernels[i]);
+			variants += __builtin_popcount(r.kernels[i].modes);
+		}
+		for (i = 0; i < r.n_variables; i++)
+			ok = ok && r.variables[i].name && (r.variables[i].slot < r.n_variables ||
+							   r.variables[i].slot == GSX_CONSTANT);
+		if (ptx_parse(&after, r.text, r.len, "shadow", 8 * HOLD_MEMORY)) {
+			fprintf(stderr, "the shadow's line %u: %s\n", after.err_line,
+				after.err_text);
+			ok = ok && after.err == -E2BIG;
+		} else {
+			for (i = 0; i < after.n_functions; i++)
+				entries += after.functions[i].entry;
+			ok = ok && entries >= variants && entries <= variants + r.n_kernels;
+		}
+		ptx_free(&after);
+	}
+	gsx_result_free(&r);
+	return ok;
+}
+
 static bool holds(const char *text, size_t len)
 {
 	struct gsx_options opt = { .modes = GSX_ALL_MODES, .max_memory = HOLD_MEMORY };
@@ -69,7 +102,7 @@ static bool holds(const char *text, size_t len)
 	else
 		ok = holds_for_result(text, len, &r);
 	gsx_result_free(&r);
-	return ok;
+	return ok && shadow_holds(text, len);
 }
 
 #endif

@@ -444,6 +444,90 @@ TEST(other_things_reported)
 	gsx_result_free(&r);
 }
 
+static const struct gsx_kernel *shadow(const char *text)
+{
+	struct gsx_options opt = { .file = "t.ptx", .modes = GSX_BIT(GSX_SLICE), .shadow = true };
+	struct ptx_module m;
+
+	if (run(text, &opt))
+		test_fail("%s", r.error);
+	ASSERT_TRUE(r.text != NULL);
+	EQ(0, ptx_parse(&m, r.text, r.len, "shadow", 64 << 20));
+	ptx_free(&m);
+	return r.kernels;
+}
+
+#define STATE	HEAD ".file 1 \"t.cu\"\n.visible .global .align 4 .u32 v = 5, unused;\n" \
+	".global .align 8 .u64 to_v = generic(v);\n.const .align 8 .u64 c[2] = { generic(v), 0 };\n" \
+	".extern .shared .align 16 .b8 dyn[];\n"
+#define IN_STATE(body)	STATE ".visible .entry k(.param .u64 a)\n{\n" REGS body "ret;\n}\n"
+
+TEST(a_shadow_shares_the_originals_variables)
+{
+	const struct gsx_kernel *k = shadow(
+		STATE ".func f()\n{\n" REGS "@%p1 atom.global.add.u32 %r1, [v+4], %r2;\nret;\n}\n"
+		".visible .entry k(.param .u64 a)\n{\n" REGS ".loc 1 7 0\n"
+		"ld.global.u64 %d1, [to_v];\n@!%p2 mov.u64 %d2, v+8;\nld.const.u64 %d3, [c+8];\n"
+		"call f, ();\nret;\n}\n.section .debug_info\n{\n.b64 k\n}\n");
+
+	EXPECT_STREQ("k__gsx_slice", k->variant[GSX_SLICE]);
+	EQ(3, r.n_variables);
+	EXPECT_STREQ("v", r.variables[0].name);
+	EQ(0, r.variables[0].slot);
+	EQ(4, r.variables[0].size);
+	EXPECT_STREQ("to_v", r.variables[1].name);
+	EQ(1, r.variables[1].slot);
+	EXPECT_STREQ("c", r.variables[2].name);
+	EQ(GSX_CONSTANT, r.variables[2].slot);
+	EQ(16, r.variables[2].size);
+	EXPECT_TRUE(has(".visible .const .align 8 .b64 gsx_variables0[2];"));
+	EXPECT_TRUE(has(".visible .const .align 8 .b8 c[16];"));
+	EXPECT_TRUE(has("ld.const.u64 %gsx_v0, [gsx_variables0+0];\n"
+			"\t@%p1 atom.global.add.u32 %r1, [%gsx_v0+4], %r2;"));
+	EXPECT_TRUE(has("ld.const.u64 %gsx_v0, [gsx_variables0+8];\n"
+			"\tld.global.u64 %d1, [%gsx_v0];"));
+	EXPECT_TRUE(has("add.s64 %gsx_v0, %gsx_v0, 8;\n\t@!%p2 mov.u64 %d2, %gsx_v0;"));
+	EXPECT_TRUE(has("ld.const.u64 %d3, [c+8];"));
+	EXPECT_TRUE(has(".extern .shared .align 16 .b8 dyn[];"));
+	EQ(1, count(".entry"));
+	EXPECT_FALSE(has(".loc") || has(".section") || has("generic") || has("[v") || has("unused"));
+	gsx_result_free(&r);
+	/* No room in constant memory. */
+	shadow(HEAD ".global .u32 v; .const .b8 c[65536];\n.entry k()\n{\n" REGS
+	       "st.global.u32 [v], %r1;\nret;\n}\n");
+	EXPECT_TRUE(has(".visible .global .align 8 .b64 gsx_variables0[1];"));
+	EXPECT_TRUE(has("ld.global.u64 %gsx_v0, [gsx_variables0+0];"));
+	gsx_result_free(&r);
+}
+
+/* What stands where no register can, or would outlive the copy of a constant. */
+TEST(what_a_shadow_cannot_share)
+{
+	static const char *const bad[] = {
+		IN_STATE("mov.u32 %r1, v;\n"),
+		IN_STATE("st.global.u64 [%d1], v;\n"),
+		IN_STATE("mov.u64 %d1, to_v[0];\n"),
+		IN_STATE("ld.const.u64 %d1, c[1];\n"),
+		IN_STATE("cvta.const.u64 %d1, c;\n"),
+		IN_STATE("cvta.to.global.u64 %d1, v;\n"),
+		IN_STATE("P: .callprototype (.param .b32 _) _ ();\ncall (%r1), %d1, (), P;\n"),
+		HEAD ".global .texref t;\n.entry k()\n{\n" REGS ".reg .f32 %f<5>;\n"
+		"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];\nret;\n}\n",
+		".version 7.0\n.target sm_75\n.address_size 32\n.global .u32 v;\n"
+		".entry k()\n{\n" REGS "st.global.u32 [v], %r1;\nret;\n}\n",
+	};
+	const struct gsx_kernel *k;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		k = shadow(bad[i]);
+		EQ(0, k->modes);
+		EQ(GSX_PROGRAM_SCOPE, k->refusals[0].reason);
+		EXPECT_FALSE(has(".entry"));
+		gsx_result_free(&r);
+	}
+}
+
 #define POLL(body)	KERNEL "ld.param.u64 %d1, [a];\nL: " body "bra L;\nret;\n}\n"
 
 /* Loops that wait for what others write to memory, and loops that only look as if. */

@@ -123,6 +123,9 @@ static void operand(struct walk *w, const struct ptx_operand *o, bool understood
 		if (v && v->space == PTX_SPACE_SHARED && v->linkage & PTX_EXTERN)
 			note(w, F_DYNAMIC_SHARED);
 		break;
+	case PTX_FUNCTION:
+		note(w, F_FUNCTION);
+		break;
 	default:
 		break;
 	}
@@ -235,8 +238,12 @@ static int instruction(struct walk *w, const struct ptx_stmt *s)
 	enum barrier_kind kind;
 	uint32_t i;
 
-	for (i = 0; i < s->n_args; i++)
-		operand(w, &w->m->operands[s->args + i], understood && i, 0);
+	for (i = 0; i < s->n_args; i++) {
+		const struct ptx_operand *a = ptx_arg(w->m, s, i);
+
+		if (o->op != PTX_OP_call || a->kind != PTX_FUNCTION)	/* whom it calls */
+			operand(w, a, understood && i, 0);
+	}
 	if (o->class & PTX_WARP)
 		note(w, F_WARP);
 	if (o->class & PTX_TEXTURE)

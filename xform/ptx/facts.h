@@ -45,6 +45,7 @@ enum fact {
 	F_WAITS,
 	F_CALLS,
 	F_STATE,		/* names a variable in a form that no shadow can have */
+	F_FUNCTION,		/* takes a function's address */
 	FACTS
 };
 

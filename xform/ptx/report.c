@@ -86,6 +86,10 @@ static void by_facts(struct report *r, const struct ptx_function *f,
 	if (r->j->opt->shadow && facts->all & FACT(F_INDIRECT) && r->j->has_state)
 		refuse(r, GSX_PROGRAM_SCOPE, ALL, facts->line[F_INDIRECT],
 		       "calls through a pointer, which may come from a variable of the module");
+	/* The shadow has a function of its own, whose address the original must not see. */
+	if (r->j->opt->shadow && facts->all & FACT(F_FUNCTION) && r->j->has_state)
+		refuse(r, GSX_PROGRAM_SCOPE, ALL, facts->line[F_FUNCTION],
+		       "takes a function's address, which it may keep in a variable of the module");
 	if (facts->all & FACT(F_INDIRECT) && indirect->all & READS_ANY_ID)
 		refuse(r, GSX_INDIRECT_CALL, ALL, facts->line[F_INDIRECT],
 		       "calls through a pointer, and a function whose address is taken reads the grid");

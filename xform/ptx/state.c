@@ -6,7 +6,8 @@
  * loads, so the name must stand where a register can: alone in an address, with an
  * offset or not, or as what mov or cvta take the address of. Constants have copies of
  * the same name, so all is right but their generic address, which might be kept
- * somewhere for longer than the copy is like the original.
+ * somewhere for longer than the copy is like the original; and those that another input
+ * of a link defines, which may be machine code: nothing would tell the host to copy them.
  */
 #include "facts.h"
 
@@ -57,7 +58,7 @@ static bool is_odd(const struct ptx_module *m, const struct ptx_operand *o, bool
 	if (v && is_opaque(v))
 		return true;
 	if (v && v->space == PTX_SPACE_CONST)
-		return o->kind == PTX_INDEX || !v->size;
+		return o->kind == PTX_INDEX || !v->size || (v->linkage & PTX_EXTERN);
 	if (v && v->space == PTX_SPACE_GLOBAL)
 		return !may || o->kind == PTX_INDEX || o->component || o->neg || o->not ||
 		       m->address_size != 64;

@@ -511,6 +511,10 @@ TEST(what_a_shadow_cannot_share)
 		IN_STATE("cvta.const.u64 %d1, c;\n"),
 		IN_STATE("cvta.to.global.u64 %d1, v;\n"),
 		IN_STATE("P: .callprototype (.param .b32 _) _ ();\ncall (%r1), %d1, (), P;\n"),
+		STATE ".func f()\n{\nret;\n}\n.entry k()\n{\n" REGS
+		"mov.u64 %d1, f;\nst.global.u64 [to_v], %d1;\nret;\n}\n",
+		HEAD ".extern .const .u32 e;\n.entry k()\n{\n" REGS
+		"ld.const.u32 %r1, [e];\nret;\n}\n",
 		HEAD ".global .texref t;\n.entry k()\n{\n" REGS ".reg .f32 %f<5>;\n"
 		"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];\nret;\n}\n",
 		".version 7.0\n.target sm_75\n.address_size 32\n.global .u32 v;\n"

@@ -436,22 +436,31 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 	return GS_AGAIN;
 }
 
-/* The original's variables, as they are when the kernel begins. */
+/* The original's variables that it reaches, as they are when the kernel begins. */
 static bool share(struct cut *c)
 {
 	const struct gs_shared *s = c->shared;
-	uint32_t i;
+	const struct gs_image_kernel *k = c->record->as[c->mode];
+	const struct gs_image_variable *v;
+	const struct gs_table *written = NULL, *t;
+	uint32_t n = gs_image_n_reached(s->image, k), i, at;
 
 	c->shared = NULL;
-	for (i = 0; i < s->n_tables; i++)
-		if (s->tables[i].bytes &&
-		    REAL(cuMemcpyHtoDAsync_v2)(s->tables[i].to, s->tables[i].addresses,
-					       s->tables[i].bytes, c->lane->stream))
-			return false;
-	for (i = 0; i < s->n_constants; i++)
-		if (REAL(cuMemcpyDtoDAsync_v2)(s->constants[i].to, s->constants[i].from,
-					       s->constants[i].bytes, c->lane->stream))
-			return false;
+	for (i = 0; i < n; i++) {
+		at = gs_image_reached(k, i);
+		v = &gs_image_variables(s->image)[at];
+		t = &s->tables[v->part];
+		if (v->slot == GSX_CONSTANT) {
+			if (REAL(cuMemcpyDtoDAsync_v2)(s->places[at].to, s->places[at].from,
+						       v->bytes, c->lane->stream))
+				return false;
+		} else if (t != written) {
+			if (REAL(cuMemcpyHtoDAsync_v2)(t->to, t->addresses, t->bytes,
+						       c->lane->stream))
+				return false;
+			written = t;
+		}
+	}
 	return true;
 }
 
@@ -617,9 +626,8 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 	record->why = "no variant to be used";
 	c.mode = choose(&c, c.full, &c.variant);
 	if (c.mode < GSX_MODES) {
-		c.shared = gs_shared(record, c.mode, lane->context);
-		record->why = "a variable of its module can't be found";
-		if (!c.shared)
+		record->why = "a variable that it reaches can't be found";
+		if (!gs_shared(record, c.mode, lane->context, &c.shared))
 			return false;
 	}
 	own = c.mode < GSX_MODES ? malloc(sizeof(*own)) : NULL;

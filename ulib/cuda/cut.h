@@ -13,27 +13,27 @@ CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
 const struct gs_image_kernel *gs_record_kernel(struct gs_record *record, struct gs_device *dev);
 /* The variant for this mode, GSX_SLICE ..., NULL: there is none to be used. */
 const void *gs_variant(struct gs_record *record, unsigned int mode, struct gs_device *dev);
-/*
- * The original's variables, which that variant shares: tables are to be written, and
- * constants copied, in the stream before it. NULL: not possible.
- */
+/* The original's variables in one context, for what its variants share. */
 struct gs_shared {
 	struct gs_shared *next;
 	uint64_t context;	/* its id */
-	bool missing;		/* the driver doesn't tell where one is */
-	uint32_t n_tables, n_constants;
+	const struct gs_image *image;
 	struct gs_table {
 		CUdeviceptr to, *addresses;
 		size_t bytes;
-	} *tables;
-	struct gs_constant {
-		CUdeviceptr to, from;
-		size_t bytes;
-	} *constants;
+	} *tables;		/* of each part */
+	struct gs_found_at {
+		CUdeviceptr to, from;	/* of a constant */
+		bool missing;	/* the driver doesn't tell where it is */
+	} *places;		/* of each variable */
 };
 
-const struct gs_shared *gs_shared(struct gs_record *record, unsigned int mode,
-				  struct gs_context *context);
+/*
+ * What that variant shares: of what record->as[mode] reaches, tables are to be written and
+ * constants copied, in the stream before it; NULL: nothing. False: not possible.
+ */
+bool gs_shared(struct gs_record *record, unsigned int mode, struct gs_context *context,
+	       const struct gs_shared **shared);
 /* module.c: a function that was launched for the first time and that we hadn't seen. */
 void gs_record_first(const struct gs_launch *l);
 void gs_modules_gone(uint64_t context);	/* by its id */

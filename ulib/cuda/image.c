@@ -284,13 +284,14 @@ static struct gs_image *pack(const struct gsx_result *r, const struct gsx_result
 {
 	size_t bytes = sizeof(struct gs_image) + r->n_kernels * sizeof(struct gs_image_kernel) +
 		       r->len + 1;
-	uint32_t i, j, m, at, sizes, n_variables = 0;
+	uint32_t i, j, m, at, sizes, place, part = 0, of_part = 0, before = 0, n_variables = 0;
 	struct gs_image_kernel *to;
 	const struct gsx_kernel *k;
 	struct gs_image *image;
 
 	for (i = 0; i < r->n_kernels; i++) {
-		bytes += strlen(r->kernels[i].name) + 1 + r->kernels[i].n_params * sizeof(sizes);
+		bytes += strlen(r->kernels[i].name) + 1 + r->kernels[i].n_params * sizeof(sizes) +
+			 r->kernels[i].n_variables * sizeof(sizes);
 		for (m = 0; m < GSX_MODES; m++)
 			if (r->kernels[i].variant[m])
 				bytes += strlen(r->kernels[i].variant[m]) + 1;
@@ -310,7 +311,8 @@ static struct gs_image *pack(const struct gsx_result *r, const struct gsx_result
 	image->variables = sizeof(*image) + r->n_kernels * (uint32_t)sizeof(*image->kernels);
 	sizes = image->variables + n_variables * (uint32_t)sizeof(struct gs_image_variable);
 	for (at = sizes, i = 0; i < r->n_kernels; i++)
-		at += r->kernels[i].n_params * (uint32_t)sizeof(sizes);
+		at += (r->kernels[i].n_params + r->kernels[i].n_variables) *
+		      (uint32_t)sizeof(sizes);
 	for (i = 0; i < r->n_kernels; i++) {
 		k = &r->kernels[i];
 		to = &image->kernels[i];
@@ -327,6 +329,16 @@ static struct gs_image *pack(const struct gsx_result *r, const struct gsx_result
 		to->sizes = sizes - (uint32_t)((char *)to - (char *)image);
 		for (j = 0; j < k->n_params; j++, sizes += sizeof(sizes))
 			memcpy((char *)image + sizes, &k->params[j].size, sizeof(sizes));
+		/* Its part's variables come behind those of the parts before. */
+		for (; of_part == parts[part].n_kernels; part++, of_part = 0)
+			before += parts[part].n_variables;
+		of_part++;
+		to->variables = sizes - (uint32_t)((char *)to - (char *)image);
+		to->n_variables = k->n_variables;
+		for (j = 0; j < k->n_variables; j++, sizes += sizeof(sizes)) {
+			place = before + k->variables[j];
+			memcpy((char *)image + sizes, &place, sizeof(place));
+		}
 		to->max_threads = k->max_threads;
 	}
 	pack_variables(image, parts, n, &at);
@@ -358,8 +370,13 @@ static bool is_sound(const struct gs_image *image, size_t len)
 		size_t left = len - (size_t)((const char *)k - (const char *)image);
 
 		if (k->name >= len || k->sizes >= left || k->sizes % sizeof(uint32_t) ||
-		    (left - k->sizes) / sizeof(uint32_t) < k->n_params)
+		    (left - k->sizes) / sizeof(uint32_t) < k->n_params ||
+		    k->variables >= left || k->variables % sizeof(uint32_t) ||
+		    (left - k->variables) / sizeof(uint32_t) < k->n_variables)
 			return false;
+		for (m = 0; m < k->n_variables && !(k->flags & GSX_ANY_VARIABLE); m++)
+			if (gs_image_reached(k, m) >= image->n_variables)
+				return false;
 		for (m = 0; m < GSX_MODES; m++)
 			if (k->variant[m] >= len)
 				return false;
@@ -581,7 +598,7 @@ out:
 
 static struct gs_image *transform(struct gs_source *s, uint32_t modes)
 {
-	static const char what[] = "libcuda wrapper, image 5, " GS_XFORM_ID;
+	static const char what[] = "libcuda wrapper, image 6, " GS_XFORM_ID;
 	struct gs_image *image;
 	uint8_t key[GS_SHA256_BYTES];
 	struct gs_sha256 sha;

@@ -17,6 +17,7 @@ struct gs_image_kernel {
 	uint32_t hidden_offset, param_bytes, n_params;
 	uint32_t sizes;			/* of the parameters, uint32_t each; counts from here */
 	uint32_t max_threads;
+	uint32_t variables, n_variables;	/* that it reaches: their places, as sizes */
 };
 
 /* As struct gsx_variable. */
@@ -47,6 +48,19 @@ static inline const struct gs_image_variable *gs_image_variables(const struct gs
 static inline const uint32_t *gs_image_sizes(const struct gs_image_kernel *kernel)
 {
 	return (const uint32_t *)((const char *)kernel + kernel->sizes);
+}
+
+/* How many variables the kernel reaches, and which the @i'th is, in ascending parts. */
+static inline uint32_t gs_image_n_reached(const struct gs_image *image,
+					  const struct gs_image_kernel *kernel)
+{
+	return kernel->flags & GSX_ANY_VARIABLE ? image->n_variables : kernel->n_variables;
+}
+
+static inline uint32_t gs_image_reached(const struct gs_image_kernel *kernel, uint32_t i)
+{
+	return kernel->flags & GSX_ANY_VARIABLE ? i :
+	       ((const uint32_t *)((const char *)kernel + kernel->variables))[i];
 }
 
 /*

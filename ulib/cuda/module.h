@@ -12,7 +12,7 @@ struct gs_made {
 	struct gs_image *image;
 	const void *variants;	/* the module or library that they are in */
 	void *kept;		/* what the driver may still read */
-	struct gs_shared *shared;	/* by contexts; variant.c's lock */
+	struct gs_shared *shared;	/* by contexts; only added to, read without a lock */
 };
 
 /* A module or library with PTX. */

@@ -11,7 +11,7 @@
  * so the next start has them at once.
  *
  * Variables stay the original's, one set for each context. Where they are is asked once;
- * what of it a variant needs is put into its stream before each launch that is cut.
+ * what of it a variant reaches is put into its stream before each launch that is cut.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@
 #include "rest.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;	/* variants, one at a time */
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;	/* adds to gs_made.shared */
 
 static void made_free(struct gs_made *made)
 {
@@ -223,6 +224,7 @@ const void *gs_variant(struct gs_record *r, unsigned int mode, struct gs_device 
 		pthread_mutex_lock(&making);
 		v = r->kernel ? affordable(r, ready(r, mode), mode, dev) : NULL;
 		r->from[mode] = r->made;
+		r->as[mode] = r->kernel;
 		if (!v)
 			v = GS_NO_VARIANT;
 		__atomic_store_n(&r->variant[mode], v, __ATOMIC_RELEASE);
@@ -239,42 +241,39 @@ static CUresult variable(bool library, const void *where, const char *name, CUde
 }
 
 /* Where its variables are in the present context. */
-static bool find_variables(struct gs_shared *s, const struct gs_record *r,
+static void find_variables(struct gs_shared *s, const struct gs_record *r,
 			   const struct gs_made *made)
 {
 	const struct gs_image_variable *v = gs_image_variables(made->image);
 	bool library = r->found != GS_FOUND_IN_MODULE;
-	struct gs_constant *c;
+	struct gs_found_at *p = s->places;
 	struct gs_table *table;
 	const char *name;
+	size_t bytes, ours;
 	char text[32];
-	size_t bytes;
 	uint32_t i;
 
-	for (i = 0; i < made->image->n_variables; i++, v++) {
-		name = gs_image_text(made->image, v->name);
-		if (v->slot != GSX_CONSTANT) {
-			table = &s->tables[v->part];
-			if (v->slot >= table->bytes / sizeof(*table->addresses) ||
-			    variable(library, r->owner, name, &table->addresses[v->slot], &bytes))
-				return false;
-			continue;
-		}
-		c = &s->constants[s->n_constants++];
-		if (variable(library, r->owner, name, &c->from, &bytes) || bytes != v->bytes ||
-		    variable(library, made->variants, name, &c->to, &c->bytes) ||
-		    c->bytes != bytes)
-			return false;
-	}
-	for (i = 0; i < s->n_tables; i++) {
+	for (i = 0; i < made->image->n_parts; i++) {
 		table = &s->tables[i];
 		snprintf(text, sizeof(text), GSX_TABLE "%u", i);
 		if (table->bytes &&
 		    (variable(library, made->variants, text, &table->to, &bytes) ||
 		     bytes != table->bytes))
-			return false;
+			table->to = 0;
 	}
-	return true;
+	for (i = 0; i < made->image->n_variables; i++, v++, p++) {
+		name = gs_image_text(made->image, v->name);
+		table = &s->tables[v->part];
+		if (v->slot != GSX_CONSTANT)
+			p->missing = !table->to ||
+				     v->slot >= table->bytes / sizeof(*table->addresses) ||
+				     variable(library, r->owner, name,
+					      &table->addresses[v->slot], &bytes);
+		else
+			p->missing = variable(library, r->owner, name, &p->from, &bytes) ||
+				     variable(library, made->variants, name, &p->to, &ours) ||
+				     bytes != v->bytes || bytes != ours;
+	}
 }
 
 static struct gs_shared *share(const struct gs_record *r, const struct gs_made *made,
@@ -283,7 +282,7 @@ static struct gs_shared *share(const struct gs_record *r, const struct gs_made *
 	const struct gs_image_variable *v = gs_image_variables(made->image);
 	uint32_t n = made->image->n_variables, parts = made->image->n_parts, i;
 	struct gs_shared *s = calloc(1, sizeof(*s) + parts * sizeof(*s->tables) +
-				     n * (sizeof(*s->constants) + sizeof(CUdeviceptr)));
+				     n * (sizeof(*s->places) + sizeof(CUdeviceptr)));
 	CUdeviceptr *addresses;
 
 	if (!s || REAL(cuCtxPushCurrent_v2)(context->handle)) {
@@ -291,10 +290,10 @@ static struct gs_shared *share(const struct gs_record *r, const struct gs_made *
 		return NULL;
 	}
 	s->context = context->id;
+	s->image = made->image;
 	s->tables = (struct gs_table *)(s + 1);
-	s->n_tables = parts;
-	s->constants = (struct gs_constant *)(s->tables + parts);
-	addresses = (CUdeviceptr *)(s->constants + n);
+	s->places = (struct gs_found_at *)(s->tables + parts);
+	addresses = (CUdeviceptr *)(s->places + n);
 	for (i = 0; i < n; i++)
 		if (v[i].slot != GSX_CONSTANT)
 			s->tables[v[i].part].bytes += sizeof(*addresses);
@@ -302,30 +301,53 @@ static struct gs_shared *share(const struct gs_record *r, const struct gs_made *
 		s->tables[i].addresses = addresses;
 		addresses += s->tables[i].bytes / sizeof(*addresses);
 	}
-	s->missing = !find_variables(s, r, made);
+	find_variables(s, r, made);
 	REAL(cuCtxPopCurrent_v2)(&(CUcontext){ NULL });
 	return s;
 }
 
-const struct gs_shared *gs_shared(struct gs_record *r, unsigned int mode,
-				  struct gs_context *context)
+static const struct gs_shared *shared_in(const struct gs_made *made, uint64_t context)
 {
-	struct gs_made *made;
-	struct gs_shared *s;
+	const struct gs_shared *s = __atomic_load_n(&made->shared, __ATOMIC_ACQUIRE);
 
-	pthread_mutex_lock(&making);
-	made = r->from[mode];
-	for (s = made->shared; s && s->context != context->id; s = s->next)
-		;
+	while (s && s->context != context)
+		s = s->next;
+	return s;
+}
+
+/* Not of @making: launches don't wait for what others have to be compiled. */
+bool gs_shared(struct gs_record *r, unsigned int mode, struct gs_context *context,
+	       const struct gs_shared **shared)
+{
+	const struct gs_image_kernel *k = r->as[mode];
+	struct gs_made *made = r->from[mode];
+	const struct gs_shared *s;
+	struct gs_shared *more;
+	uint32_t i, n;
+
+	*shared = NULL;
+	if (!k)
+		return false;
+	n = gs_image_n_reached(made->image, k);
+	if (!n)
+		return true;
+	s = shared_in(made, context->id);
 	if (!s) {
-		s = share(r, made, context);
-		if (s) {
-			s->next = made->shared;
-			made->shared = s;
+		pthread_mutex_lock(&finding);
+		s = shared_in(made, context->id);
+		more = s ? NULL : share(r, made, context);
+		if (more) {
+			more->next = made->shared;
+			__atomic_store_n(&made->shared, more, __ATOMIC_RELEASE);
+			s = more;
 		}
+		pthread_mutex_unlock(&finding);
 	}
-	pthread_mutex_unlock(&making);
-	return s && !s->missing ? s : NULL;
+	for (i = 0; s && i < n; i++)
+		if (s->places[gs_image_reached(k, i)].missing)
+			return false;
+	*shared = s;
+	return s;
 }
 
 /* What was set on the original; is it lost, the kernel isn't cut any more. */
@@ -403,4 +425,5 @@ HOOK(cuKernelSetCacheConfig, CUkernel kernel, int config, CUdevice dev)
 void gs_variants_forget(void)
 {
 	pthread_mutex_init(&making, NULL);
+	pthread_mutex_init(&finding, NULL);
 }

@@ -197,7 +197,8 @@ struct gs_record {
 	struct gs_made *made;
 	const struct gs_image_kernel *kernel;	/* how it can be cut; NULL: not known yet */
 	const void *variant[3];		/* by GSX_MODES; NULL: not looked up yet */
-	struct gs_made *from[3];	/* where that is */
+	struct gs_made *from[3];	/* where that is, set before it */
+	const struct gs_image_kernel *as[3];	/* what it is there */
 	struct gs_setting settings[GS_SETTINGS];
 	uint32_t n_settings;
 	bool settings_lost;		/* its variants can't be as it is: never cut */

@@ -68,10 +68,10 @@
  *  - One in constant memory can't be, as its place is part of the instructions. The
  *    shadow has another of that name, and the same size.
  *
- * struct gsx_result.variables lists both. The host writes the table, and copies the
- * constants from the original, before each launch and in its stream (they may have
- * changed since the last). A kernel that can't have its variables shared like this is
- * refused: GSX_PROGRAM_SCOPE.
+ * struct gsx_result.variables lists both, struct gsx_kernel.variables which of them a
+ * kernel reaches. The host writes the table, and copies those constants from the
+ * original, before each launch and in its stream (they may have changed since the last).
+ * A kernel that can't have its variables shared like this is refused: GSX_PROGRAM_SCOPE.
  *
  *
  * What the host owes (breaking one makes the result undefined)
@@ -229,6 +229,7 @@ struct gsx_param {
 #define GSX_DYNAMIC_SHARED	0x40u	/* may use dynamic shared memory */
 #define GSX_CALLS		0x80u	/* calls device functions */
 #define GSX_TEXTURES		0x100u	/* texture or surface operations */
+#define GSX_ANY_VARIABLE	0x200u	/* of a shadow: may reach each, also those of the link */
 
 /* struct gsx_kernel.needs: what a launch must meet for GSX_WORKERS */
 #define GSX_NEEDS_ROWS		0x1u	/* block.x % 32 == 0, or block.y == block.z == 1 */
@@ -249,6 +250,9 @@ struct gsx_kernel {
 	uint32_t n_params;
 	const struct gsx_refusal *refusals;	/* empty: all modes possible */
 	uint32_t n_refusals;
+	/* of a shadow: those that it and what it calls name, into gsx_result.variables */
+	const uint32_t *variables;
+	uint32_t n_variables;
 };
 
 #define GSX_TABLE	"gsx_variables"	/* and a number, see struct gsx_options.part */

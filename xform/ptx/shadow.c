@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "transform.h"
 
@@ -51,6 +52,11 @@ static bool is_constant(const struct ptx_variable *v)
 	       !(v->linkage & PTX_EXTERN);
 }
 
+static bool is_listed(const struct job *j, uint32_t var)
+{
+	return j->slot[var] || is_constant(&j->m->vars[var]);
+}
+
 static int list(struct job *j, struct gsx_result *res)
 {
 	const struct ptx_module *m = j->m;
@@ -59,7 +65,7 @@ static int list(struct job *j, struct gsx_result *res)
 	uint32_t i, n = 0;
 
 	for (i = 0; i < m->n_vars; i++)
-		n += j->slot[i] || is_constant(&m->vars[i]);
+		n += is_listed(j, i);
 	all = pool_get(j->pool, (n + 1) * sizeof(*all));
 	if (!all)
 		return -ENOMEM;
@@ -68,7 +74,7 @@ static int list(struct job *j, struct gsx_result *res)
 		const struct ptx_symbol *s = &m->syms[v->sym];
 		struct gsx_variable *to = &all[res->n_variables];
 
-		if (!j->slot[i] && !is_constant(v))
+		if (!is_listed(j, i))
 			continue;
 		to->name = pool_text(j->pool, "%.*s", (int)s->len, s->s);
 		if (!to->name)
@@ -91,9 +97,95 @@ static int list(struct job *j, struct gsx_result *res)
 	return 0;
 }
 
+/* For finding out what a kernel reaches. */
+struct reach {
+	uint32_t *place;	/* of each variable in the result's list, + 1 */
+	uint32_t *named;	/* the kernel that named it last, + 1 */
+	uint32_t *called;	/* the same, of functions */
+	uint32_t *stack;
+	uint32_t *found;	/* places */
+	uint32_t n;
+};
+
+static void reach_from(struct job *j, struct reach *r, uint32_t kernel)
+{
+	const struct module_facts *mf = &j->facts;
+	uint32_t depth = 0, at, i, var;
+
+	r->n = 0;
+	r->called[j->plans[kernel].function] = kernel + 1;
+	r->stack[depth++] = j->plans[kernel].function;
+	while (depth) {
+		at = r->stack[--depth];
+		for (i = 0; at < j->m->n_functions && i < j->m->functions[at].n_operands; i++) {
+			const struct ptx_operand *o =
+				&j->m->operands[j->m->functions[at].first_operand + i];
+
+			var = o->kind == PTX_VARIABLE || o->kind == PTX_INDEX ? o->ref : PTX_NONE;
+			if (var >= j->m->n_vars || !r->place[var] || r->named[var] == kernel + 1)
+				continue;
+			r->named[var] = kernel + 1;
+			r->found[r->n++] = r->place[var] - 1;
+		}
+		for (i = 0; i < mf->f[at].n_calls; i++) {
+			uint32_t callee = mf->calls[mf->f[at].first_call + i];
+
+			if (r->called[callee] == kernel + 1)
+				continue;
+			r->called[callee] = kernel + 1;
+			r->stack[depth++] = callee;
+		}
+	}
+}
+
+/* What others define that this is linked with can't be seen from here. */
+static int list_reached(struct job *j, struct reach *r, const struct gsx_result *res)
+{
+	uint32_t i, *all;
+
+	for (i = 0; i < j->n_plans; i++) {
+		if (!j->plans[i].modes)
+			continue;
+		if (j->facts.f[j->plans[i].function].all & (FACT(F_OUTSIDE) | FACT(F_INDIRECT)))
+			j->kernels[i].flags |= GSX_ANY_VARIABLE;
+		if (!res->n_variables)
+			continue;
+		reach_from(j, r, i);
+		all = pool_get(j->pool, (r->n + 1) * sizeof(*all));
+		if (!all)
+			return -ENOMEM;
+		memcpy(all, r->found, r->n * sizeof(*all));
+		j->kernels[i].variables = all;
+		j->kernels[i].n_variables = r->n;
+	}
+	return 0;
+}
+
+static int find_reached(struct job *j, const struct gsx_result *res)
+{
+	size_t n_vars = (size_t)j->m->n_vars, n_functions = (size_t)j->m->n_functions + 1;
+	uint32_t *memory = calloc(3 * n_vars + 2 * n_functions, sizeof(*memory)), i, n = 0;
+	struct reach r = { .place = memory };
+	int err;
+
+	if (!memory)
+		return -ENOMEM;
+	r.named = r.place + n_vars;
+	r.found = r.named + n_vars;
+	r.called = r.found + n_vars;
+	r.stack = r.called + n_functions;
+	for (i = 0; i < n_vars; i++)
+		if (is_listed(j, i))
+			r.place[i] = ++n;
+	err = list_reached(j, &r, res);
+	free(memory);
+	return err;
+}
+
 int shadow_plan(struct job *j, struct gsx_result *res)
 {
 	uint32_t i;
+	int err;
 
 	j->slot = calloc((size_t)j->m->n_vars + 1, sizeof(*j->slot));
 	if (!j->slot)
@@ -110,7 +202,8 @@ int shadow_plan(struct job *j, struct gsx_result *res)
 	for (i = 0; i < j->n_plans; i++)
 		if (j->plans[i].modes)
 			take_slots(j, j->plans[i].function);
-	return list(j, res);
+	err = list(j, res);
+	return err ? err : find_reached(j, res);
 }
 
 static int by_place(const void *a, const void *b)

@@ -110,6 +110,7 @@ static int report_all(struct job *j, struct gsx_result *res)
 	if (!kernels || !j->plans || !j->seen)
 		return -ENOMEM;
 	res->kernels = kernels;
+	j->kernels = kernels;
 	for (i = 0; i < j->m->n_functions; i++) {
 		if (!j->m->functions[i].entry)
 			continue;

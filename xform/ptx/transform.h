@@ -44,6 +44,7 @@ struct job {
 	struct module_facts facts;
 	struct pool *pool;
 	struct plan *plans;
+	struct gsx_kernel *kernels;	/* of the result, one for each plan */
 	uint32_t n_plans;
 	uint8_t *copies;	/* per function: COPY_ bits */
 	bool two_rounds;	/* of parked copies of device functions */

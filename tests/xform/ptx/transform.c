@@ -500,6 +500,29 @@ TEST(a_shadow_shares_the_originals_variables)
 	gsx_result_free(&r);
 }
 
+TEST(which_variables_a_kernel_reaches)
+{
+	const struct gsx_kernel *k = shadow(
+		HEAD ".global .u32 v, w;\n.const .u32 c, d;\n"
+		".func f()\n{\n" REGS "ld.const.u32 %r1, [d];\nst.global.u32 [w], %r1;\nret;\n}\n"
+		".func g()\n{\ncall f, ();\nret;\n}\n"
+		".entry a()\n{\n" REGS "call g, ();\nld.const.u32 %r1, [d];\nret;\n}\n"
+		".entry b()\n{\nret;\n}\n"
+		".entry e()\n{\n" REGS "ld.const.u32 %r1, [c];\nret;\n}\n");
+	uint32_t i, found = 0;
+
+	EQ(3, r.n_variables);	/* w, c, d */
+	EQ(2, k[0].n_variables);
+	for (i = 0; i < k[0].n_variables; i++)
+		found |= 1u << k[0].variables[i];
+	EQ(1 | 4, found);
+	EQ(0, k[1].n_variables);
+	EQ(1, k[2].n_variables);
+	EXPECT_STREQ("c", r.variables[k[2].variables[0]].name);
+	EQ(0, (k[0].flags | k[1].flags | k[2].flags) & GSX_ANY_VARIABLE);
+	gsx_result_free(&r);
+}
+
 /* What stands where no register can, or would outlive the copy of a constant. */
 TEST(what_a_shadow_cannot_share)
 {

@@ -19,6 +19,8 @@ CPUCUDA_API void cpucuda_schedule(uint64_t seed, int shuffle_blocks);
 CPUCUDA_API const char *cpucuda_fault(void);
 /* Instructions, blocks and kernels run so far. */
 CPUCUDA_API void cpucuda_counts(uint64_t *steps, uint64_t *blocks, uint64_t *launches);
+/* Links that were completed so far. */
+CPUCUDA_API uint64_t cpucuda_links(void);
 /* The @n-th launch from now (1: the next) is refused with this error, and does nothing. */
 CPUCUDA_API void cpucuda_refuse(uint64_t n, int error);
 /*

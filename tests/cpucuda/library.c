@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cpucuda.h"
 #include "driver.h"
 
 EXPORT cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *jo, void **jv,
@@ -331,6 +332,13 @@ EXPORT cuLinkAddFile_v2(CUlinkState l, CUjitInputType type, const char *path, un
 	return r;
 }
 
+static uint64_t links;
+
+uint64_t cpucuda_links(void)
+{
+	return __atomic_load_n(&links, __ATOMIC_RELAXED);
+}
+
 /* Links once to see whether it can be done; the module's loading does it again. */
 EXPORT cuLinkComplete(CUlinkState l, void **out, size_t *size)
 {
@@ -355,6 +363,7 @@ EXPORT cuLinkComplete(CUlinkState l, void **out, size_t *size)
 			snprintf(l->log, l->log_size, "%s", why);
 		return r;
 	}
+	__atomic_add_fetch(&links, 1, __ATOMIC_RELAXED);
 	l->done = image_pack(&l->image, size);
 	*out = l->done;
 	return l->done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -10,6 +10,13 @@ $(foreach t,cut gate late link memory tenants variables,$(call cuda-test,$(t)))
 tests-y += $(addprefix $(O)/tests/cuda-wrapper/,cut gate late link memory variables) \
 	tests/cuda-wrapper/abi.sh
 
+# This one writes fat binaries, and the wrapper's cache.
+$(call program,tests/cuda-wrapper/several,tests/cuda-wrapper/several.c $(cuda-test-bed) \
+	$(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c) $(wildcard ulib/slicer/*.c),\
+	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../cuda' \
+	$(O)/lib/libgpushare.a -lpthread -ldl,$(cuda-test-needs))
+tests-y += $(O)/tests/cuda-wrapper/several
+
 # A driver with the functions that the one on the CPU lacks.
 rare-driver := $(call pic-objs,$(cpucuda-lib) tests/cuda-wrapper/rare-driver.c)
 $(O)/tests/cuda-wrapper/rare-driver/libcuda.so.1: $(rare-driver)

@@ -1,254 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is in a module that a program loads, and what we make of it.
+ * What we make of a module's PTX (source.c).
  *
- * The PTX is taken out, transformed, and handed on in the same form: text as text,
- * what came in a container as a container of one entry with the compiler's options
- * that the original had. PTX is only taken where the driver would use it or could
- * as well: for this architecture or an older one, and not if there is machine code
- * for a newer one. Relocatable code is taken where we know what it was linked with
- * (link.c): then each input is transformed by itself, and all are linked once more.
+ * It is transformed, and handed on in the form in which it came: text as text, what came
+ * in a container as a container of one entry with the compiler's options that the original
+ * had. Of what was linked each input is transformed by itself, and all are linked once more.
  *
- * Results are kept on disk, so that a program's second start costs a digest.
+ * Results are kept on disk, also those of links, so that a program's second start costs a
+ * digest and what the driver does to load it.
  */
-#include <ctype.h>
-#include <gsfatbin.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "image.h"
 #include "link.h"
+#include "wrap.h"
 #include "../slicer/cache.h"
 #include "xform_id.h"
-
-#define MAX_PTX		(64u << 20)
-#define MAX_PARSED	(256u << 20)	/* for one link */
-
-#ifndef MADV_POPULATE_WRITE	/* Linux 5.14; others refuse it, and nothing is lost */
-#define MADV_POPULATE_WRITE	23
-#endif
-
-/* The register cap of a kernel's variants, as it also lies in the cache on disk. */
-struct cap {
-	uint64_t kernel;	/* a digest of its name: a mistaken one costs nothing but speed */
-	uint64_t registers;
-};
-
-/* A text, and how it came. */
-struct part {
-	char *ptx;
-	size_t len;
-	uint32_t input;		/* of the link */
-	bool in_container;
-	struct gsx_fat_entry entry;
-	char *options;		/* the entry's, of our own */
-};
-
-/* What a module is made of: one part, or those of a link that are PTX. */
-struct gs_source {
-	struct part *parts;
-	uint32_t n;
-	uint32_t arch;
-	struct cap *caps;
-	size_t n_caps;
-	bool caps_read;
-	struct gs_link *link;	/* NULL: a module by itself */
-};
-
-static bool is_ptx(const char *text)
-{
-	for (;; text++) {
-		text += strspn(text, " \t\r\n");
-		if (text[0] == '/' && text[1] == '/')
-			text += strcspn(text, "\n");
-		else if (text[0] == '/' && text[1] == '*' && strstr(text, "*/"))
-			text = strstr(text, "*/") + 1;
-		else
-			return !strncmp(text, ".version", 8);
-		if (!*text)
-			return false;
-	}
-}
-
-static bool has_option(const struct gsx_fat_entry *e, const char *option)
-{
-	return e->options && memmem(e->options, e->options_len, option, strlen(option));
-}
-
-static bool fits(const struct gsx_fat_entry *e, uint32_t arch)
-{
-	if (e->flags & (GSX_FAT_SUFFIX_A | GSX_FAT_SUFFIX_F))
-		return e->arch == arch;
-	if (e->kind == GSX_FAT_CUBIN)
-		return e->arch <= arch && e->arch / 10 == arch / 10;
-	return e->arch <= arch;
-}
-
-/* @relocatable: what is to be linked will do as well. */
-static bool take_from_container(struct part *p, const void *data, uint32_t arch, bool relocatable)
-{
-	struct gsx_fat_entry e, best = { 0 };
-	uint32_t machine = 0;
-	struct gsx_fat f;
-	int rc;
-
-	if (gsx_fat_open(&f, data, gsx_fat_length(data)))
-		return false;
-	while ((rc = gsx_fat_next(&f, &e)) == 1) {
-		if (!fits(&e, arch))
-			continue;
-		if (e.kind == GSX_FAT_CUBIN && e.arch > machine)
-			machine = e.arch;
-		if (e.kind == GSX_FAT_PTX && (!best.data || e.arch > best.arch) &&
-		    (relocatable || !has_option(&e, "--compile-only")))
-			best = e;
-	}
-	if (rc || !best.data || best.arch < machine ||
-	    gsx_fat_unpack(&best, MAX_PTX, &p->ptx, &p->len))
-		return false;
-	p->in_container = true;
-	p->entry = best;
-	p->entry.name_len = 0;	/* not worth a copy */
-	p->options = malloc(best.options_len + 1);
-	if (!p->options)
-		return false;
-	if (best.options_len)
-		memcpy(p->options, best.options, best.options_len);
-	p->entry.options = p->options;
-	return true;
-}
-
-/* As malloc(), with the pages of it at once: one by one they cost more than the copy. */
-static char *room(size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *p = malloc(bytes);
-	uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1);
-	uintptr_t to = ((uintptr_t)p + bytes) & ~(page - 1);
-
-	if (p && to > from + 4 * page)
-		madvise((void *)from, to - from, MADV_POPULATE_WRITE);
-	return p;
-}
-
-static bool take_text(struct part *p, const char *text, size_t len)
-{
-	p->len = len;
-	p->ptx = room(len + 1);
-	if (!p->ptx)
-		return false;
-	memcpy(p->ptx, text, len);
-	p->ptx[len] = 0;
-	return true;
-}
-
-static bool take(struct part *p, const void *data, size_t len, uint32_t arch)
-{
-	const struct gsx_fat_wrapper *w = data;
-	uint32_t magic;
-
-	if (len && len < 16)
-		return false;
-	memcpy(&magic, data, sizeof(magic));
-	if (magic == GSX_FAT_WRAPPER_MAGIC)
-		return w->data && !(w->version == 2 && w->more) &&
-		       take_from_container(p, w->data, arch, false);
-	if (magic == GSX_FAT_MAGIC)
-		return (!len || gsx_fat_length(data) <= len) &&
-		       take_from_container(p, data, arch, false);
-	/* The other things begin with bytes that no text has. */
-	if (!isspace((uint8_t)*(const char *)data) && *(const char *)data != '.' &&
-	    *(const char *)data != '/')
-		return false;
-	return is_ptx(data) && take_text(p, data, len ? strnlen(data, len) : strlen(data));
-}
-
-static bool take_input(struct part *p, const struct gs_link_input *in, uint32_t arch)
-{
-	if (in->type == CU_JIT_INPUT_PTX)
-		return take_text(p, in->data, strnlen(in->data, in->size));
-	return in->type == CU_JIT_INPUT_FATBINARY && in->size >= 16 &&
-	       gsx_fat_length(in->data) && gsx_fat_length(in->data) <= in->size &&
-	       take_from_container(p, in->data, arch, true);
-}
-
-static void part_free(struct part *p)
-{
-	free(p->ptx);
-	free(p->options);
-}
-
-static bool take_link(struct gs_source *s, struct gs_link *link)
-{
-	uint32_t i;
-
-	s->link = link;
-	s->parts = calloc(link->n, sizeof(*s->parts));
-	for (i = 0; s->parts && i < link->n; i++) {
-		if (take_input(&s->parts[s->n], &link->inputs[i], s->arch)) {
-			s->parts[s->n++].input = i;
-		} else {
-			part_free(&s->parts[s->n]);
-			s->parts[s->n] = (struct part){ 0 };
-		}
-	}
-	return s->n > 0;
-}
-
-/* It is a program's own PTX, or what the program linked from some. */
-static bool take_any(struct gs_source *s, const void *data, size_t len)
-{
-	struct gs_link *link = gs_link_find(data, len);
-
-	if (link)
-		return take_link(s, link);
-	s->parts = calloc(1, sizeof(*s->parts));
-	s->n = s->parts != NULL;
-	return s->n && take(s->parts, data, len, s->arch);
-}
-
-struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch)
-{
-	struct gs_source *s = data ? calloc(1, sizeof(*s)) : NULL;
-
-	if (s)
-		s->arch = arch;
-	if (s && !take_any(s, data, len)) {
-		gs_source_free(s);
-		s = NULL;
-	}
-	return s;
-}
-
-void gs_source_free(struct gs_source *source)
-{
-	uint32_t i;
-
-	if (!source)
-		return;
-	for (i = 0; i < source->n; i++)
-		part_free(&source->parts[i]);
-	free(source->parts);
-	gs_link_put(source->link);
-	free(source->caps);
-	free(source);
-}
-
-/*
- * Each part is transformed by itself, and reads all others for what it calls there. That is
- * done within a launch, so it mustn't take long.
- */
-bool gs_source_is_too_much(const struct gs_source *source)
-{
-	size_t total = 0;
-	uint32_t i;
-
-	for (i = 0; i < source->n; i++)
-		total += source->parts[i].len;
-	return source->n > 1 && total > MAX_PARSED / source->n;
-}
 
 static uint32_t put_text(struct gs_image *image, uint32_t *at, const char *text, size_t len)
 {
@@ -430,7 +198,7 @@ static uint64_t digest(const char *text)
 	return h;
 }
 
-static struct cap *cap_of(const struct gs_source *s, const char *kernel)
+static struct gs_cap *cap_of(const struct gs_source *s, const char *kernel)
 {
 	uint64_t name = digest(kernel);
 	size_t i;
@@ -443,7 +211,7 @@ static struct cap *cap_of(const struct gs_source *s, const char *kernel)
 
 bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t registers)
 {
-	struct cap *c = cap_of(source, kernel), *more;
+	struct gs_cap *c = cap_of(source, kernel), *more;
 	uint8_t key[GS_SHA256_BYTES];
 
 	if (c && c->registers == registers)
@@ -464,7 +232,7 @@ bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t regist
 
 static uint32_t cap(void *arg, const char *kernel, enum gsx_mode mode)
 {
-	const struct cap *c = cap_of(arg, kernel);
+	const struct gs_cap *c = cap_of(arg, kernel);
 
 	(void)mode;
 	return c ? (uint32_t)c->registers : 0;
@@ -635,7 +403,7 @@ static bool can_be_cut(const struct gs_image *image)
 }
 
 /* The text in the form in which the part came, to free(); NULL: no memory. */
-static void *in_its_form(const struct part *p, const char *text, size_t len, size_t *bytes)
+static void *in_its_form(const struct gs_part *p, const char *text, size_t len, size_t *bytes)
 {
 	struct gsx_fat_entry entry = p->entry;
 	void *out;
@@ -652,8 +420,45 @@ static void *in_its_form(const struct part *p, const char *text, size_t len, siz
 	return gsx_fat_write(&entry, 1, &out, bytes) ? NULL : out;
 }
 
+static void add_options(struct gs_sha256 *sha, const struct gs_link_options *o)
+{
+	gs_sha256_add_part(sha, o->options, o->n * sizeof(*o->options));
+	gs_sha256_add_part(sha, o->values, o->n * sizeof(*o->values));
+}
+
+/* All that a link's result depends on; @text: what the parts became. */
+static void link_key(const struct gs_source *s, const char *text, size_t len,
+		     uint8_t key[GS_SHA256_BYTES])
+{
+	static const char what[] = "libcuda wrapper, link 1";
+	const struct gs_link_input *in = s->link->inputs;
+	struct gs_sha256 sha;
+	int version = 0;
+	uint32_t i, part = 0;
+
+	REAL(cuDriverGetVersion)(&version);
+	gs_sha256_init(&sha);
+	gs_sha256_add_part(&sha, what, sizeof(what));
+	gs_sha256_add_part(&sha, &version, sizeof(version));
+	gs_sha256_add_part(&sha, &s->arch, sizeof(s->arch));
+	gs_sha256_add_part(&sha, text, len);
+	add_options(&sha, &s->link->options);
+	for (i = 0; i < s->link->n; i++, in++) {
+		gs_sha256_add_part(&sha, &in->type, sizeof(in->type));
+		add_options(&sha, &in->options);
+		if (part < s->n && s->parts[part].input == i) {	/* it is in the text */
+			gs_sha256_add_part(&sha, s->parts[part].options,
+					   s->parts[part].entry.options_len);
+			part++;
+		} else {
+			gs_sha256_add_part(&sha, in->data, in->size);
+		}
+	}
+	gs_sha256_end(&sha, key);
+}
+
 /* All that was linked once more, with these texts. */
-static void *link_again(const struct gs_source *s, const char *text, size_t len)
+static void *link_again(const struct gs_source *s, const char *text, size_t len, size_t *size)
 {
 	struct gs_link_text *with = calloc(s->link->n, sizeof(*with));
 	const char *end = text + len;
@@ -671,24 +476,41 @@ static void *link_again(const struct gs_source *s, const char *text, size_t len)
 		text += ready ? strlen(text) + 1 : 0;
 	}
 	if (ready)
-		load = gs_link_again(s->link, with);
+		load = gs_link_again(s->link, with, size);
 	for (i = 0; with && i < s->link->n; i++)
 		free(with[i].data);
 	free(with);
 	return load;
 }
 
-struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load)
+/* The same from disk, if it may be: compiling takes far longer than the rest. */
+static void *linked(const struct gs_source *s, const char *text, size_t len, bool anew)
 {
-	struct gs_image *image;
+	uint8_t key[GS_SHA256_BYTES];
+	void *load;
+	size_t size;
+
+	link_key(s, text, len, key);
+	if (!anew && !gs_cache_get(key, &load, &size))
+		return load;
+	load = link_again(s, text, len, &size);
+	if (load)
+		gs_cache_put(key, load, size);
+	return load;
+}
+
+struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, bool anew, void **load)
+{
+	struct gs_image *image = NULL;
 	const char *text;
 	size_t bytes;
 
 	*load = NULL;
-	image = gs_source_is_too_much(source) ? NULL : transform(source, modes);
+	if (!gs_source_is_too_much(source) && gs_source_unpack(source))
+		image = transform(source, modes);
 	if (image && can_be_cut(image)) {
 		text = gs_image_text(image, image->text);
-		*load = source->link ? link_again(source, text, image->text_len) :
+		*load = source->link ? linked(source, text, image->text_len, anew) :
 			in_its_form(source->parts, text, strlen(text), &bytes);
 	}
 	if (*load)

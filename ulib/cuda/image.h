@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "source.h"
+
 struct gs_image_kernel {
 	uint32_t name, variant[GSX_MODES];
 	uint32_t flags, needs;		/* as in struct gsx_kernel */
@@ -64,16 +66,6 @@ static inline uint32_t gs_image_reached(const struct gs_image_kernel *kernel, ui
 }
 
 /*
- * The PTX in what a program gives the driver to load: text, a container, a wrapper
- * of one, or what it linked from such. @len is 0 if it isn't known. NULL: there is none
- * to be used on a device of @arch, whatever the reason.
- */
-struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch);
-void gs_source_free(struct gs_source *source);
-/* A link of so many parts that are so long that gs_image_make() takes none of them. */
-bool gs_source_is_too_much(const struct gs_source *source);
-
-/*
  * From now on the variants of @kernel are made with at most so many registers, also in
  * later runs on a device like this. False: that was so already.
  */
@@ -81,9 +73,10 @@ bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t regist
 
 /*
  * The module's shadow with variants for @modes (GSX_BIT()s); NULL: none can be had. Else
- * free() it, and *load, which is what the driver is to load.
+ * free() it, and *load, which is what the driver is to load. @anew: if that is the result of
+ * a link, it mustn't be an earlier one's, from disk.
  */
-struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, void **load);
+struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, bool anew, void **load);
 const struct gs_image_kernel *gs_image_find(const struct gs_image *image, const char *name);
 
 #endif

@@ -12,9 +12,13 @@
  * with options that we don't know, those that the driver refused an input of, and those
  * whose inputs and result are more than MOST_BYTES.
  *
+ * What the driver links itself, when it loads a wrapper of several containers, is the same
+ * with other inputs: such a link is made of the containers (gs_link_of).
+ *
  * What is kept is bounded: the oldest goes first, and what was loaded counts as oldest, as
  * that is mostly loaded once. A module that was loaded keeps its own inputs.
  */
+#include <gsfatbin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +201,20 @@ static bool add(struct gs_link *l, int type, const void *data, size_t size, cons
 	l->bytes += size;
 	*options = (struct gs_link_options){ 0 };
 	return true;
+}
+
+struct gs_link *gs_link_of(const void *const *containers)
+{
+	struct gs_link *l = begin(0, NULL, NULL);
+	struct gs_link_options none = { 0 };
+
+	for (; l && *containers; containers++)
+		if (!add(l, CU_JIT_INPUT_FATBINARY, *containers, gsx_fat_length(*containers), NULL,
+			 &none)) {
+			gs_link_put(l);
+			l = NULL;
+		}
+	return l;
 }
 
 typedef CUresult add_data_fn(CUlinkState state, int type, void *data, size_t size,
@@ -398,22 +416,21 @@ static CUresult add_again(CUlinkState state, const struct gs_link_input *in,
 				      in->options.n, in->options.options, in->options.values);
 }
 
-void *gs_link_again(const struct gs_link *link, const struct gs_link_text *with)
+void *gs_link_again(const struct gs_link *link, const struct gs_link_text *with, size_t *size)
 {
 	void *out, *copy = NULL;
 	CUlinkState state;
 	uint32_t i = 0;
-	size_t size;
 
 	if (REAL(cuLinkCreate_v2)(link->options.n, link->options.options, link->options.values,
 				  &state))
 		return NULL;
 	while (i < link->n && !add_again(state, &link->inputs[i], &with[i]))
 		i++;
-	if (i == link->n && !REAL(cuLinkComplete)(state, &out, &size)) {
-		copy = malloc(size);
+	if (i == link->n && !REAL(cuLinkComplete)(state, &out, size)) {
+		copy = malloc(*size);
 		if (copy)
-			memcpy(copy, out, size);
+			memcpy(copy, out, *size);
 	}
 	REAL(cuLinkDestroy)(state);
 	return copy;

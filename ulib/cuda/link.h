@@ -32,7 +32,7 @@ struct gs_link {
 	struct gs_link_input *inputs;
 	uint32_t n;
 	size_t bytes;		/* of all inputs and the result */
-	char *out;		/* a copy of the result */
+	char *out;		/* a copy of the result; NULL: it is the driver's alone */
 	size_t size;
 };
 
@@ -44,9 +44,11 @@ struct gs_link_text {
 
 /* The link that gave these bytes, NULL: none that is known. @len: 0 if it isn't known. */
 struct gs_link *gs_link_find(const void *data, size_t len);
+/* Containers that the driver links by itself, with a NULL behind the last. NULL: too much. */
+struct gs_link *gs_link_of(const void *const *containers);
 void gs_link_put(struct gs_link *link);
 /* Links its inputs in their order, with @with for some; free() what comes. NULL: it failed. */
-void *gs_link_again(const struct gs_link *link, const struct gs_link_text *with);
+void *gs_link_again(const struct gs_link *link, const struct gs_link_text *with, size_t *size);
 void gs_links_forget(void);	/* in a forked child */
 
 #endif

@@ -193,38 +193,43 @@ static CUresult load(const struct request *q)
 	return REAL(cuModuleLoadData)(q->module, q->data);
 }
 
-static struct gs_source *take(const struct request *q)
+/*
+ * What is kept of it for later. After the driver has taken it: then it is sound, and its
+ * own copy's memory is there again for ours, which a start would pay for page by page.
+ */
+static CUresult loaded(const struct request *q, CUdevice ordinal, const void *data, size_t len)
 {
-	CUdevice ordinal = gs_cut_is_off() ? -1 : device_for(q->is_library);
-	struct gs_source *source;
-	char *text = NULL;
-	size_t len = 0;
-
-	if (ordinal < 0)
-		return NULL;
-	if (q->file)
-		text = gs_read_file(q->path, &len, SIZE_MAX);
-	source = gs_source_take(q->file ? text : q->data, len, gs_device_arch(ordinal));
-	free(text);
-	return source;
-}
-
-static CUresult load_request(const struct request *q)
-{
-	struct gs_loaded l = { .source = take(q) };
-	CUresult r = load(q);
+	struct gs_loaded l = {
+		.handle = q->is_library ? (const void *)*q->library : *q->module,
+		.source = gs_cut_is_off() ? NULL :
+			  gs_source_take(data, len, gs_device_arch(ordinal)),
+	};
 	struct gs_context *c;
 
-	if (r || !l.source) {
-		gs_source_free(l.source);
-		return r;
-	}
-	l.handle = q->is_library ? (const void *)*q->library : *q->module;
+	if (!l.source)
+		return CUDA_SUCCESS;
 	if (!q->is_library) {
 		c = gs_context_known();	/* from now on, for its end */
 		l.context = c ? c->id : 0;
 	}
 	add(&l);
+	return CUDA_SUCCESS;
+}
+
+static CUresult load_request(const struct request *q)
+{
+	CUresult r = load(q);
+	CUdevice ordinal = r ? -1 : device_for(q->is_library);
+	char *text;
+	size_t len;
+
+	if (ordinal < 0)
+		return r;
+	if (!q->file)
+		return loaded(q, ordinal, q->data, 0);
+	text = gs_read_file(q->path, &len, SIZE_MAX);
+	r = loaded(q, ordinal, text, len);
+	free(text);
 	return r;
 }
 

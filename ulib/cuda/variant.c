@@ -51,16 +51,15 @@ void gs_variants_free(struct gs_loaded *l, bool unload)
 	}
 }
 
-/* Transforms and loads it, with the caps that are known by now. */
-static void make(struct gs_loaded *l, struct gs_device *dev)
+static struct gs_made *made(struct gs_loaded *l, struct gs_device *dev, bool anew)
 {
 	struct gs_made *m = calloc(1, sizeof(*m));
 	CUlibrary library = NULL;
 	CUmodule module = NULL;
 
 	if (!m)
-		return;
-	m->image = gs_image_make(l->source, gs_cut_modes(dev), &m->kept);
+		return NULL;
+	m->image = gs_image_make(l->source, gs_cut_modes(dev), anew, &m->kept);
 	if (m->image && l->context) {
 		REAL(cuModuleLoadData)(&module, m->kept);
 		m->variants = module;
@@ -68,10 +67,21 @@ static void make(struct gs_loaded *l, struct gs_device *dev)
 		REAL(cuLibraryLoadData)(&library, m->kept, NULL, NULL, 0, NULL, NULL, 0);
 		m->variants = library;
 	}
-	if (!m->variants) {
-		made_free(m);
+	if (m->variants)
+		return m;
+	made_free(m);
+	return NULL;
+}
+
+/* Transforms and loads it, with the caps that are known by now. */
+static void make(struct gs_loaded *l, struct gs_device *dev)
+{
+	struct gs_made *m = made(l, dev, false);
+
+	if (!m && l->source->link)	/* on disk may be what another driver linked */
+		m = made(l, dev, true);
+	if (!m)
 		return;
-	}
 	m->next = l->made;
 	l->made = m;
 }

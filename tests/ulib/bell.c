@@ -333,6 +333,47 @@ TEST(a_set)
 	world_remove(&w);
 }
 
+/*
+ * Slice and linger are long against a handoff here, so no holder has a timer that
+ * falls due: each handoff wakes the daemon up once, and nothing else does. A machine
+ * that is late is forgiven what it makes fall due.
+ */
+TEST(timers_that_a_handoff_moves_dont_fire)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "cpu:0", .slice_us = 200000, .linger_us = 200000,
+		.mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_LINGER,
+	};
+	uint64_t sleeps, handoffs, late = 0, end, before;
+	struct end e[2];
+
+	set_up();
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_SET, &dev));
+	end_open(&e[0], "cpu:0", true, 0);
+	end_open(&e[1], "cpu:0", true, 0);
+	EXPECT_EQ(0, ask(&e[0], false, GPUSHARE_FOREVER));
+	EXPECT_EQ(-EAGAIN, ask(&e[1], false, 0));
+	settle(&e[1]);
+	sleep_ns(2 * MS);	/* it is asleep again */
+	sleeps = world_sleeps(&w);
+	end = now_ns() + 3 * SEC;
+	for (handoffs = 0; (before = now_ns()) < end; handoffs++) {
+		struct end *from = &e[handoffs % 2], *to = &e[!(handoffs % 2)];
+
+		back(from);
+		EXPECT_EQ(-EAGAIN, ask(from, true, 0));
+		ASSERT_TRUE(WAIT_FOR(granted(to)));
+		late += 4 * (now_ns() - before > 80 * MS);
+	}
+	sleeps = world_sleeps(&w) - sleeps;
+	printf("# %" PRIu64 " handoffs, %" PRIu64 " wake-ups, %" PRIu64 " forgiven\n",
+	       handoffs, sleeps, late);
+	EXPECT_LE(sleeps, handoffs + late + 2);
+	end_close(&e[0]);
+	end_close(&e[1]);
+	world_remove(&w);
+}
+
 /* A forked child closes its copies of its parent's files, and nobody else's. */
 TEST(a_child_keeps_no_bell)
 {

@@ -409,6 +409,23 @@ uint64_t tenant_client(struct world *w, pid_t pid)
 	return id;
 }
 
+uint64_t world_sleeps(struct world *w)
+{
+	unsigned long long n = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", w->daemon);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "voluntary_ctxt_switches: %llu", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	EXPECT_NE(0, n);
+	return n;
+}
+
 struct gpushare_stats stats_of(struct world *w, uint32_t what, uint64_t id)
 {
 	struct gpushare_stats s = { .size = sizeof(s), .what = what, .id = id };

@@ -87,6 +87,9 @@ int *world_shared(void);
 bool world_many_files(unsigned int n);
 uint64_t tenant_client(struct world *w, pid_t pid);
 
+/* How often the daemon has gone to sleep, which is how often something woke it up. */
+uint64_t world_sleeps(struct world *w);
+
 /* The arbiter's counters of a client, of a device (id) or of a group on all. */
 struct gpushare_stats stats_of(struct world *w, uint32_t what, uint64_t id);
 

@@ -77,8 +77,10 @@ static void device_expire(struct source *s, uint32_t events)
 	uint64_t count;
 
 	(void)events;
-	if (read(s->fd, &count, sizeof(count)) == sizeof(count))
-		gs_expire(&dev->core, now_ns());
+	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
+		return;
+	dev->armed = GS_NEVER;
+	gs_expire(&dev->core, now_ns());
 }
 
 int device_make(const char *key, uint32_t kind, bool added, struct device **device)
@@ -96,6 +98,7 @@ int device_make(const char *key, uint32_t kind, bool added, struct device **devi
 	dev->kind = kind;
 	dev->added = added;
 	dev->timer.ready = device_expire;
+	dev->armed = GS_NEVER;
 	err = timer_init(&dev->timer);
 	if (!err) {
 		gs_device_conf_init(&conf);

@@ -101,6 +101,7 @@ struct client {
 struct device {
 	struct gs_device core;		/* core.priv points back here */
 	struct source timer;		/* its ready() is the device's expiry */
+	uint64_t armed;			/* what it is set to */
 	struct list_head link;		/* in daemon.devices, by id */
 	uint32_t kind;
 	uint32_t set;			/* GPUSHARE_DEV_*: what an admin has set */

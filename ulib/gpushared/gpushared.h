@@ -255,7 +255,7 @@ struct group *group_of(struct gs_group *core);
 bool group_name_ok(const char *name);
 bool group_room(const struct peer *p);
 void group_resolve_clients(void);
-bool group_collect(const struct peer *p, bool now);
+bool group_collect(const struct peer *p, bool refused);
 
 /* cgroup.c */
 #define CGROUP_PATH_MAX 4096

@@ -11,10 +11,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "gpushared.h"
 
-#define COLLECT_NS 50000000ull
+#define COLLECT_NS	50000000ull	/* after a collection, or 19 times as long as it took */
+#define PURSE_NS	3000000000ull	/* what a purse holds: so 60 collections at once */
+#define PURSES		64
 
 void group_init(void)
 {
@@ -298,19 +301,41 @@ void group_drop_if_unused(struct group *g)
 }
 
 /*
- * Cgroups that were removed take their shares with them. It costs a look at each,
- * so not every request of everybody can have that done.
+ * Cgroups that were removed take their shares with them. That costs a look at each,
+ * and a tenant chooses how long one takes, as paths may be deep. So after a collection there
+ * is none for a while, but for who would be refused what a removed one had: that one has a
+ * purse, of such whiles. As a container's root may be thousands of users, these share
+ * purses, and nobody gets more out of all of them than four get out of theirs.
  */
-bool group_collect(const struct peer *p, bool now)
+struct purse {
+	uint64_t spent_until;
+};
+
+static bool has_left(const struct purse *p)
 {
-	static uint64_t next_ns;
-	uint64_t begin = now_ns();
+	return p->spent_until <= now_ns() + PURSE_NS;
+}
+
+static void pay(struct purse *p, uint64_t price)
+{
+	p->spent_until = max(p->spent_until, now_ns()) + price;
+}
+
+/* Of the processor, as others may keep us from it for longer. */
+static uint64_t own_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static bool collect(void)
+{
 	struct group *g, *n;
 	bool changed = false;
 	uint64_t id;
 
-	if (!p->admin && !now && begin < next_ns)
-		return false;
 	list_for_each_entry_safe(g, n, &d.groups, link) {
 		if (g == &d.root || !g->path)
 			continue;
@@ -319,13 +344,33 @@ bool group_collect(const struct peer *p, bool now)
 		if (!group_remove(g))
 			changed = true;
 	}
-	/* A tenant chooses how long it takes: paths may be deep. */
-	next_ns = now_ns() + max(COLLECT_NS, 19 * (now_ns() - begin));
 	if (!changed)
 		return false;
 	group_resolve_clients();
 	state_changed();
 	return true;
+}
+
+/* @refused: else the peer is refused something. True if there is more room now. */
+bool group_collect(const struct peer *p, bool refused)
+{
+	static struct purse all, of[PURSES];
+	struct purse *own = &of[p->uid % PURSES];
+	static uint64_t next_ns;
+	uint64_t price;
+	bool changed;
+
+	if (!p->admin && (refused ? !has_left(own) || !has_left(&all) : now_ns() < next_ns))
+		return false;
+	price = own_time();
+	changed = collect();
+	price = max(COLLECT_NS, 19 * (own_time() - price));
+	next_ns = now_ns() + price;
+	if (refused && !p->admin) {
+		pay(own, price);
+		pay(&all, price / 4);
+	}
+	return changed;
 }
 
 static unsigned int count_named(uid_t uid)

@@ -334,6 +334,114 @@ TEST(a_set)
 }
 
 /*
+ * Holds a device until that is taken from it in the books; whoever wants it has it
+ * then. It knows by itself that its grant is over.
+ */
+static void overrun(struct end *e, struct end *other)
+{
+	struct gpushare_device soon = {
+		.size = sizeof(soon), .key = "test:b", .grace_us = 1000,
+		.mask = GPUSHARE_DEV_GRACE,
+	};
+
+	EXPECT_EQ(0, ask(e, false, GPUSHARE_FOREVER));
+	EXPECT_EQ(-EAGAIN, ask(other, false, 0));
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_SET, &soon));
+	ASSERT_TRUE(WAIT_FOR(granted(other)));
+	EXPECT_FALSE(granted(e));
+	EXPECT_EQ(1, stats_of(&w, GPUSHARE_STATS_CLIENT, e->pages.grant->client).overruns);
+	back(e);
+}
+
+/* Who overruns is charged for it, as long as it does. */
+static bool is_charged(const struct end *e)
+{
+	uint64_t id = e->pages.grant->client;
+	uint64_t before = stats_of(&w, GPUSHARE_STATS_CLIENT, id).usage_ns;
+
+	sleep_ns(20 * MS);
+	return stats_of(&w, GPUSHARE_STATS_CLIENT, id).usage_ns > before;
+}
+
+static void set_up_overrun(struct end *e, struct end *other)
+{
+	struct gpushare_device b = {
+		.size = sizeof(b), .kind = GPUSHARE_KIND_OTHER, .key = "test:b",
+	};
+
+	set_up();
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &b));
+	world_be_patient(&w, "test:b");
+	end_open(e, "cpu:0", true, 0);
+	end_open(other, "test:b", true, 0);
+}
+
+/* What overran is given back by a wish for any, also where another's grant is unseen. */
+TEST(any_gives_back_what_is_over)
+{
+	struct gs_asked of[2];
+	struct gs_ask any = { .of = of, .n = 2 };
+	struct end e[2], other;
+
+	set_up_overrun(&e[0], &other);
+	end_open(&e[1], "test:b", true, e[0].pages.grant->client);
+	overrun(&e[1], &other);
+	EXPECT_TRUE(is_charged(&e[1]));
+	EXPECT_EQ(0, ask(&e[0], false, GPUSHARE_FOREVER));
+	of[0] = e[0].of;
+	of[1] = e[1].of;
+	EXPECT_EQ(0, e[0].a.ops->ask(&e[0].a, &any));
+	settle(&e[0]);
+	EXPECT_TRUE(granted(&e[0]));
+	EXPECT_FALSE(is_charged(&e[1]));
+	end_close(&e[0]);
+	end_close(&e[1]);
+	end_close(&other);
+	world_remove(&w);
+}
+
+/* And where a request stands that was made before the one that overran came to the set. */
+TEST(any_gives_back_what_is_over_while_it_waits)
+{
+	struct gpushare_device c = {
+		.size = sizeof(c), .kind = GPUSHARE_KIND_OTHER, .key = "test:c",
+	};
+	struct end e[3], other, first[2];
+	struct gs_asked of[3];
+	struct gs_ask any = { .of = of, .n = 2 };
+	int i;
+
+	set_up_overrun(&e[0], &other);
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &c));
+	world_be_patient(&w, "test:c");
+	end_open(&e[1], "test:c", true, e[0].pages.grant->client);
+	for (i = 0; i < 2; i++) {
+		end_open(&first[i], i ? "test:c" : "cpu:0", true, 0);
+		EXPECT_EQ(0, ask(&first[i], false, GPUSHARE_FOREVER));
+	}
+	of[0] = e[0].of;
+	of[1] = e[1].of;
+	EXPECT_EQ(-EAGAIN, e[0].a.ops->ask(&e[0].a, &any));
+	settle(&e[0]);
+	EXPECT_EQ(1, world_device(&w, "test:c").waiters);
+	end_open(&e[2], "test:b", true, e[0].pages.grant->client);
+	overrun(&e[2], &other);
+	EXPECT_TRUE(is_charged(&e[2]));
+	of[2] = e[2].of;
+	any.n = 3;
+	EXPECT_EQ(-EAGAIN, e[0].a.ops->ask(&e[0].a, &any));
+	settle(&e[0]);
+	EXPECT_FALSE(is_charged(&e[2]));
+	EXPECT_EQ(1, world_device(&w, "test:c").waiters);
+	for (i = 0; i < 3; i++)
+		end_close(&e[i]);
+	for (i = 0; i < 2; i++)
+		end_close(&first[i]);
+	end_close(&other);
+	world_remove(&w);
+}
+
+/*
  * Slice and linger are long against a handoff here, so no holder has a timer that
  * falls due: each handoff wakes the daemon up once, and nothing else does. A machine
  * that is late is forgiven what it makes fall due.

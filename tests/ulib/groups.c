@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -368,6 +370,60 @@ TEST(looking_for_the_removed_has_its_price)
 {
 	set_up_user();
 	as_user(as_often_as_it_goes);
+}
+
+/* Puts a file over another, or takes it away, for this process and those it starts. */
+static bool cover(const char *with, const char *file)
+{
+	static bool own;
+
+	if (!own && (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)))
+		return false;
+	own = true;
+	return with ? !mount(with, file, NULL, MS_BIND, NULL) : !umount2(file, MNT_DETACH);
+}
+
+/*
+ * The boot's id is read at the start, when there are files and memory left for that. What
+ * it can't read later, or reads as another, is in no state file.
+ */
+TEST(the_boots_id_is_read_once)
+{
+	static const char boot[] = "/proc/sys/kernel/random/boot_id";
+	struct gpushare_share s;
+	char other[200];
+	uint64_t id;
+	FILE *f;
+	int a;
+
+	set_up_cgroup();
+	ONLY_DAEMON(&w, "state file");
+	snprintf(other, sizeof(other), "%s/other", w.dir);
+	f = fopen(other, "w");
+	ASSERT_TRUE(f);
+	fputs("00000000-0000-0000-0000-000000000000\n", f);
+	fclose(f);
+	if (!cover(other, boot)) {
+		remove_cgroup("");
+		world_remove(&w);
+		SKIP("no mounts of our own");
+	}
+	EXPECT_TRUE(cover(NULL, boot));
+	world_stop(&w, SIGTERM);
+	world_start(&w);	/* it sees what we mount */
+	a = make_cgroup("/a");
+	id = id_of(a);
+	EXPECT_TRUE(cover(other, boot));
+	EXPECT_EQ(0, set_weight(a, 250, &s));
+	EXPECT_TRUE(cover(NULL, boot));
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	EXPECT_EQ(0, share_get(&w, id, &s));
+	EXPECT_EQ(250, s.weight);
+	close(a);
+	remove_cgroup("/a");
+	remove_cgroup("");
+	world_remove(&w);
 }
 
 /* Kept over a restart, whatever the end was; a cgroup made anew is another. */

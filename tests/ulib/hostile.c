@@ -182,13 +182,14 @@ TEST(refused_messages)
 	all_is_well();
 }
 
-/* Sends for ever and reads nothing: it is cut off, and nobody waits for it. */
+/* Sends for ever and reads nothing: it is cut off, and nobody waits for it, nor keeps much. */
 TEST(a_client_that_stops_reading)
 {
 	struct gpushare_stats s = { .size = sizeof(s), .what = GPUSHARE_STATS_DEVICE, .device = 1 };
 	struct gs_wire h = head_of(GPUSHARE_STATS);
 	char buf[sizeof(h) + sizeof(s)];
-	int fd, i, cut = 0;
+	int fd, i, cut = 0, kept = 0;
+	ssize_t n;
 
 	set_up();
 	memcpy(buf, &h, sizeof(h));
@@ -197,6 +198,11 @@ TEST(a_client_that_stops_reading)
 	for (i = 0; i < 100000 && !cut; i++)
 		cut = send(fd, buf, sizeof(buf), MSG_NOSIGNAL) < 0;
 	EXPECT_TRUE(cut);
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		kept += (int)n;
+	printf("# %d bytes were kept for it\n", kept);
+	EXPECT_GT(kept, 1024);
+	EXPECT_LE(kept, 32 * 1024);
 	close(fd);
 	all_is_well();
 }

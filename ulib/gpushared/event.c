@@ -61,6 +61,7 @@ int stream_open(struct peer *p, const struct gpushare_events *u)
 	s->peer = p;
 	s->types = u->types;
 	p->stream = s;
+	peer_may_leave(p->source.fd, true);
 	list_add_tail(&s->link, &streams);
 	choose_events();
 	return 0;

@@ -162,6 +162,7 @@ void timer_arm(struct source *s, uint64_t at_ns);
 
 /* peer.c */
 void peer_accept(struct source *listener, uint32_t events);
+void peer_may_leave(int fd, bool stream);	/* so much unread */
 void peer_close(struct peer *p);
 void peer_doom(struct peer *p);
 bool peer_end_round(void);

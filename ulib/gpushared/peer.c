@@ -29,10 +29,12 @@
 #define CAP_SYS_ADMIN_BIT (1ull << 21)
 
 /*
- * What the kernel may keep for one that doesn't read: twice that, by its own account.
- * As much as is usual, but not what an admin may have set for all sockets.
+ * What the kernel may keep for one that doesn't read: twice that, by its own account,
+ * whatever an admin has set for all sockets. Nobody needs more than a few answers on
+ * their way, and it is there for each connection of a user; streams have as much as is usual.
  */
-#define SEND_BYTES (104 * 1024)
+#define SEND_BYTES (16 * 1024)
+#define SEND_BYTES_STREAM (104 * 1024)
 
 static struct list_head doomed = { &doomed, &doomed };
 static struct list_head to_free = { &to_free, &to_free };
@@ -300,16 +302,22 @@ static int peer_new(int fd)
 	return 0;
 }
 
+void peer_may_leave(int fd, bool stream)
+{
+	int bytes = stream ? SEND_BYTES_STREAM : SEND_BYTES;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 void peer_accept(struct source *listener, uint32_t events)
 {
-	static const int send_bytes = SEND_BYTES;
 	int fd;
 
 	(void)events;
 	fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
+	peer_may_leave(fd, false);
 	peer_new(fd);
 }
 

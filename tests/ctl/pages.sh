@@ -5,7 +5,7 @@
 page=Documentation/man/gpusharectl.1
 
 if command -v mandoc >/dev/null; then
-	for p in Documentation/man/gpusharectl.1 Documentation/man/gpushare.conf.5 Documentation/man/gpushare.7; do
+	for p in Documentation/man/*.[1-8]; do
 		said=$(mandoc -T lint -W warning "$p") || wrong "$said"
 	done
 	result "the manual pages pass the linter"

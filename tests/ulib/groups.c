@@ -372,14 +372,15 @@ TEST(looking_for_the_removed_has_its_price)
 	as_user(as_often_as_it_goes);
 }
 
-/* Puts a file over another, or takes it away, for this process and those it starts. */
+/* What is mounted from now on, or not any more, is so for this process and its children. */
+static bool own_mounts(void)
+{
+	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+/* Puts a file over another, or takes it away. */
 static bool cover(const char *with, const char *file)
 {
-	static bool own;
-
-	if (!own && (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)))
-		return false;
-	own = true;
 	return with ? !mount(with, file, NULL, MS_BIND, NULL) : !umount2(file, MNT_DETACH);
 }
 
@@ -403,7 +404,7 @@ TEST(the_boots_id_is_read_once)
 	ASSERT_TRUE(f);
 	fputs("00000000-0000-0000-0000-000000000000\n", f);
 	fclose(f);
-	if (!cover(other, boot)) {
+	if (!own_mounts() || !cover(other, boot)) {
 		remove_cgroup("");
 		world_remove(&w);
 		SKIP("no mounts of our own");
@@ -475,6 +476,68 @@ TEST(state_is_kept)
 	EXPECT_EQ(-ENOENT, share_get(&w, id_of(a), &s));
 	remove_cgroup("/a b");
 	remove_cgroup("");
+	world_remove(&w);
+}
+
+/* Takes away all cgroup2 mounts that this process sees. */
+static bool without_cgroup2(void)
+{
+	char line[600], at[300], type[32];
+	bool again = true, ok = own_mounts();
+	FILE *f;
+
+	while (ok && again) {
+		again = false;
+		f = fopen("/proc/self/mounts", "re");
+		ASSERT_TRUE(f);
+		while (!again && fgets(line, sizeof(line), f))
+			again = sscanf(line, "%*s %299s %31s", at, type) == 2 &&
+				!strcmp(type, "cgroup2");
+		fclose(f);
+		if (again)
+			ok = !umount2(at, MNT_DETACH);
+	}
+	return ok;
+}
+
+/* On a system with v1 alone all tasks are in one group, which is said once; named ones work. */
+TEST(without_cgroups)
+{
+	struct gpushare_share s = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = 300 };
+	struct tenant in = { .slice_ns = MS, .group = "a" }, out = { .slice_ns = MS };
+	struct gpushare_group g = { .size = sizeof(g), .name = "a" };
+	int err[2], old = dup(2), times = 0;
+	char text[4000] = "", *at;
+	pid_t pid[2];
+
+	world_make(&w);
+	ONLY_DAEMON(&w, "life without cgroups");
+	if (!without_cgroup2()) {
+		world_remove(&w);
+		SKIP("no mounts of our own");
+	}
+	ASSERT_EQ(0, pipe(err));
+	dup2(err[1], 2);
+	world_start(&w);
+	EXPECT_EQ(0, group_set(&w, "a", &s));
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+	pid[0] = tenant_start(&w, &in);
+	pid[1] = tenant_start(&w, &out);
+	EXPECT_EQ(g.group, group_of(pid[0]));
+	EXPECT_EQ(1, group_of(pid[1]));
+	EXPECT_TRUE(WAIT_FOR(stats_of(&w, GPUSHARE_STATS_CLIENT,
+				      tenant_client(&w, pid[0])).grants > 10));
+	EXPECT_TRUE(WAIT_FOR(stats_of(&w, GPUSHARE_STATS_CLIENT,
+				      tenant_client(&w, pid[1])).grants > 10));
+	tenant_stop(pid[0]);
+	tenant_stop(pid[1]);
+	world_stop(&w, SIGTERM);
+	dup2(old, 2);
+	close(err[1]);
+	EXPECT_GT(read(err[0], text, sizeof(text) - 1), 0);
+	for (at = text; (at = strstr(at, "no cgroup v2 is mounted")); at++)
+		times++;
+	EXPECT_EQ(1, times);
 	world_remove(&w);
 }
 

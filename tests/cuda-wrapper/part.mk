@@ -15,7 +15,12 @@ $(call program,tests/cuda-wrapper/several,tests/cuda-wrapper/several.c $(cuda-te
 	$(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c) $(wildcard ulib/slicer/*.c),\
 	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../cuda' \
 	$(O)/lib/libgpushare.a -lpthread -ldl,$(cuda-test-needs))
-tests-y += $(O)/tests/cuda-wrapper/several
+# This one counts variables itself.
+$(call program,tests/cuda-wrapper/globals,tests/cuda-wrapper/globals.c $(cuda-test-bed) \
+	$(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c) ulib/cuda/globals.c,\
+	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../cuda' \
+	$(O)/lib/libgpushare.a -lpthread -ldl,$(cuda-test-needs))
+tests-y += $(addprefix $(O)/tests/cuda-wrapper/,globals several)
 
 # A driver with the functions that the one on the CPU lacks.
 rare-driver := $(call pic-objs,$(cpucuda-lib) tests/cuda-wrapper/rare-driver.c)

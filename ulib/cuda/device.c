@@ -87,6 +87,7 @@ static void set_up(struct gs_device *dev)
 struct gs_device *gs_device_of(CUdevice ordinal)
 {
 	struct gs_device *dev;
+	bool first;
 
 	if (ordinal < 0 || ordinal >= (CUdevice)GS_DEVICES)
 		return NULL;
@@ -95,12 +96,15 @@ struct gs_device *gs_device_of(CUdevice ordinal)
 		return dev;
 	pthread_mutex_lock(&lock);
 	dev = &devices[ordinal];
-	if (!gs_devices[ordinal]) {
+	first = !gs_devices[ordinal];
+	if (first) {
 		dev->ordinal = ordinal;
 		set_up(dev);
 		__atomic_store_n(&gs_devices[ordinal], dev, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
+	if (first)
+		gs_memory_owed(dev);
 	return dev;
 }
 

@@ -7,10 +7,14 @@
  *
  * Charged is what was asked for: pitched memory with its pitch, arrays by their
  * format, mipmaps a third more. Managed memory counts whole, wherever it lies now.
- * What a driver's pool keeps beyond that, its contexts and the variables of modules
- * don't count, nor does host memory, mapped or not. Memory of virtual addressing
- * counts until it is released and mapped nowhere any more; imported memory is its
- * exporter's. What a graph allocates when it is launched isn't counted.
+ * What a driver's pool keeps beyond that and its contexts don't count, nor does host
+ * memory, mapped or not. Memory of virtual addressing counts until it is released and
+ * mapped nowhere any more; imported memory is its exporter's. What a graph allocates
+ * when it is launched isn't counted.
+ *
+ * Variables of modules count by what modules say (globals.c), once they are loaded. The
+ * arbiter isn't looked for for a few of them, as many programs load what they never use:
+ * they are owed until the device's gate is opened, by the first launch or allocation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +24,9 @@
 
 #define BUCKETS	4096u
 
-enum kind { LINEAR, ARRAY, MIPMAPS, ALLOCATION, MAPPING };
+#define OWED_MOST	(1u << 20)	/* of one module */
+
+enum kind { LINEAR, ARRAY, MIPMAPS, ALLOCATION, MAPPING, VARIABLES };
 
 /* One thing that is charged, or the mapping of one. */
 struct entry {
@@ -31,7 +37,7 @@ struct entry {
 	struct gs_device *dev;
 	uint64_t context;	/* its id; 0: no context's */
 	uint32_t refs;		/* of an allocation: handles and mappings */
-	uint64_t of;		/* a mapping's allocation */
+	uint64_t of;		/* a mapping's allocation; the device of variables that are owed */
 };
 
 static struct entry *buckets[BUCKETS];
@@ -143,6 +149,44 @@ void gs_memory_forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(buckets, 0, sizeof(buckets));
+}
+
+void gs_memory_owed(struct gs_device *dev)
+{
+	struct entry *e;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < BUCKETS; i++)
+		for (e = buckets[i]; e; e = e->next) {
+			if (e->kind != VARIABLES || e->dev || e->of != (uint64_t)dev->ordinal)
+				continue;
+			e->dev = dev;
+			if (!charge(dev, e->bytes))
+				e->bytes = 0;	/* they are there, and can't be refused now */
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+bool gs_memory_variables(const void *module, uint64_t context, CUdevice ordinal, uint64_t bytes)
+{
+	struct gs_device *dev;
+
+	if (!bytes || ordinal < 0 || ordinal >= (CUdevice)GS_DEVICES)
+		return true;
+	dev = bytes > OWED_MOST ? gs_device_of(ordinal) :
+				  __atomic_load_n(&gs_devices[ordinal], __ATOMIC_ACQUIRE);
+	if (!charge(dev, bytes))
+		return false;
+	enter(VARIABLES, (uint64_t)(uintptr_t)module, bytes, dev, context, (uint64_t)ordinal);
+	if (!dev && __atomic_load_n(&gs_devices[ordinal], __ATOMIC_ACQUIRE))
+		gs_memory_owed(gs_devices[ordinal]);	/* opened in this moment */
+	return true;
+}
+
+void gs_memory_variables_gone(const void *module)
+{
+	freed(VARIABLES, (uint64_t)(uintptr_t)module);
 }
 
 static uint64_t present(void)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cut.h"
+#include "globals.h"
 #include "module.h"
 #include "rest.h"
 #include "wrap.h"
@@ -93,11 +94,12 @@ static void let_all_go(struct gs_loaded *taken, bool unload)
 }
 
 /* The driver has unloaded what was @taken out; or hasn't, then it is put back. */
-static CUresult unloaded(CUresult r, struct gs_loaded *taken)
+static CUresult unloaded(CUresult r, struct gs_loaded *taken, const void *handle)
 {
 	struct gs_loaded *l;
 
 	if (!r) {
+		gs_memory_variables_gone(handle);
 		let_all_go(taken, true);
 		return r;
 	}
@@ -193,26 +195,40 @@ static CUresult load(const struct request *q)
 	return REAL(cuModuleLoadData)(q->module, q->data);
 }
 
+static void unload(const struct request *q)
+{
+	if (q->is_library)
+		REAL(cuLibraryUnload)(*q->library);
+	else
+		REAL(cuModuleUnload)(*q->module);
+}
+
 /*
- * What is kept of it for later. After the driver has taken it: then it is sound, and its
- * own copy's memory is there again for ours, which a start would pay for page by page.
+ * Its variables are charged, and its PTX is kept for later. After the driver has taken it:
+ * then it is sound, and the driver's own copy has left memory for ours, which a start would
+ * pay for page by page.
  */
 static CUresult loaded(const struct request *q, CUdevice ordinal, const void *data, size_t len)
 {
+	uint32_t arch = gs_device_arch(ordinal);
+	uint64_t bytes = gs_globals(data, len, arch);
 	struct gs_loaded l = {
 		.handle = q->is_library ? (const void *)*q->library : *q->module,
-		.source = gs_cut_is_off() ? NULL :
-			  gs_source_take(data, len, gs_device_arch(ordinal)),
+		.source = gs_cut_is_off() ? NULL : gs_source_take(data, len, arch),
 	};
 	struct gs_context *c;
 
-	if (!l.source)
-		return CUDA_SUCCESS;
-	if (!q->is_library) {
+	if (!q->is_library && (bytes || l.source)) {
 		c = gs_context_known();	/* from now on, for its end */
 		l.context = c ? c->id : 0;
 	}
-	add(&l);
+	if (!gs_memory_variables(l.handle, l.context, ordinal, bytes)) {
+		gs_source_free(l.source);
+		unload(q);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (l.source)
+		add(&l);
 	return CUDA_SUCCESS;
 }
 
@@ -261,7 +277,7 @@ HOOK(cuModuleUnload, CUmodule module)
 
 	gs_settle_all();
 	taken = module ? take_out(module, 0) : NULL;
-	return unloaded(REAL(cuModuleUnload)(module), taken);
+	return unloaded(REAL(cuModuleUnload)(module), taken, module);
 }
 
 #define LIBRARY_OPTIONS int *options, void **values, unsigned int n, int *library_options, \
@@ -288,7 +304,7 @@ HOOK(cuLibraryUnload, CUlibrary library)
 
 	gs_settle_all();
 	taken = library ? take_out(library, 0) : NULL;
-	return unloaded(REAL(cuLibraryUnload)(library), taken);
+	return unloaded(REAL(cuLibraryUnload)(library), taken, library);
 }
 
 /* The module that a library is in one context: what becomes of it goes with the library. */

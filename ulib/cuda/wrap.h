@@ -226,6 +226,13 @@ struct gs_launch {
 };
 
 /* memory.c */
+/*
+ * A module or library (whose context is 0) has variables of so many bytes. False: they are
+ * too many. _owed: the device's gate is open now, for what was loaded before.
+ */
+bool gs_memory_variables(const void *module, uint64_t context, CUdevice ordinal, uint64_t bytes);
+void gs_memory_variables_gone(const void *module);
+void gs_memory_owed(struct gs_device *dev);
 void gs_memory_gone(uint64_t context);	/* by its id */
 void gs_memory_forget(void);		/* in a forked child */
 

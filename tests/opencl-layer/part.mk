@@ -6,7 +6,9 @@ $(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c us
 $(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
-tests-y += $(O)/tests/opencl-layer/ways
+$(call program,tests/opencl-layer/pieces,tests/opencl-layer/pieces.c \
+	$(addprefix ulib/opencl/,cut.c estimate.c option.c))
+tests-y += $(addprefix $(O)/tests/opencl-layer/,pieces ways)
 $(call program,tests/opencl-layer/cost,$(addprefix tests/opencl-layer/,cost.c use.c),-lOpenCL)
 corpus-host := $(addprefix tests/opencl/,spec.c clhost.c clprobe.c memory.c)
 $(call program,tests/opencl-layer/longer,tests/opencl-layer/longer.c $(corpus-host), \

@@ -218,6 +218,9 @@ uint64_t gs_device_slice(const struct gs_device *device)
 }
 
 /*
+ * A preemption waits for what is in flight, and some of it takes longer than was thought:
+ * so that it is about a slice at most, that is three quarters of one.
+ *
  * A grant that nobody else wanted for so long is likely to stand; and as each piece
  * costs the device a moment without work, longer ones are worth the wait of who comes
  * after all: once, as then it isn't alone any more, and again after such a time alone.
@@ -226,18 +229,18 @@ uint64_t gs_device_room(struct gs_device *device)
 {
 	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
 								 __ATOMIC_RELAXED);
-	uint64_t slice = gs_device_slice(device), epoch;
+	uint64_t slice = gs_device_slice(device), room = slice - slice / 4, epoch;
 	struct gpushare_grant grant;
 
-	if (!page || slice >= ROOM_ALONE_NS || __atomic_load_n(&page->waiters, __ATOMIC_RELAXED))
-		return slice;
+	if (!page || room >= ROOM_ALONE_NS || __atomic_load_n(&page->waiters, __ATOMIC_RELAXED))
+		return room;
 	epoch = __atomic_load_n(&page->word, __ATOMIC_RELAXED) >> GPUSHARE_EPOCH_SHIFT;
 	if (epoch == __atomic_load_n(&device->alone, __ATOMIC_RELAXED))
 		return ROOM_ALONE_NS;
 	gpushare_grant(device->share, &grant);
 	if (!(grant.flags & GPUSHARE_GRANTED) || grant.waiters ||
 	    gs_cl_now() < grant.granted_ns + ALONE_AFTER_NS)
-		return slice;
+		return room;
 	__atomic_store_n(&device->alone, grant.epoch, __ATOMIC_RELAXED);
 	return ROOM_ALONE_NS;
 }

@@ -54,6 +54,15 @@ uint64_t gs_estimate_ns(const struct gs_estimate *e, uint64_t groups)
 	return ns / 1000;
 }
 
+uint64_t gs_estimate_groups(const struct gs_estimate *e, uint64_t ns)
+{
+	uint64_t ps;
+
+	if (__builtin_mul_overflow(ns, 1000, &ps))
+		ps = UINT64_MAX;
+	return ps / __atomic_load_n(&e->group_ps, __ATOMIC_RELAXED);
+}
+
 static void set(struct gs_estimate *e, uint64_t ps)
 {
 	__atomic_store_n(&e->group_ps, ps ? ps : 1, __ATOMIC_RELAXED);

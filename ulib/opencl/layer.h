@@ -148,7 +148,7 @@ extern uint32_t gs_forks;
 struct gs_device *gs_device_of(cl_device_id id);
 /* How long the device is granted at a time. */
 uint64_t gs_device_slice(const struct gs_device *device);
-/* How much may be in flight: as much as a slice, and more while it is alone on the device. */
+/* How much may be in flight: less than a slice, and more while it is alone on the device. */
 uint64_t gs_device_room(struct gs_device *device);
 bool gs_device_is_gated(const struct gs_device *device);
 bool gs_device_is_pocl(cl_device_id id);
@@ -344,6 +344,8 @@ static inline bool gs_estimate_is_known(const struct gs_estimate *estimate)
 }
 
 uint64_t gs_estimate_ns(const struct gs_estimate *estimate, uint64_t groups);
+/* How many groups take at most @ns; only of one that has been measured. */
+uint64_t gs_estimate_groups(const struct gs_estimate *estimate, uint64_t ns);
 void gs_estimate_learn(struct gs_estimate *estimate, uint64_t groups, uint64_t ns);
 /* Launches that were measured together: each was @ratio_256 / 256 of what was thought. */
 void gs_estimate_scale(struct gs_estimate *estimate, uint64_t ratio_256);

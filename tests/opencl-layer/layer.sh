@@ -9,7 +9,7 @@ look=$O/tests/opencl-layer/look
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 20
+plan 21
 
 nm -D --defined-only "$layer" | awk '{ print $3 }' | sort >"$dir/given"
 printf '%s\n' clDeinitLayer clGetLayerInfo clInitLayer clInitLayerWithProperties | diff - "$dir/given" >"$dir/diff"
@@ -69,6 +69,14 @@ verdict $? "a launch is counted that has no arbiter to ask" "$dir/out"
 OPENCL_LAYERS=$layer timeout -k 5 300 "$look" many 100000 >"$dir/out" 2>&1
 awk '{ exit !($1 == 100000 && $2 < 1000) }' "$dir/out"
 verdict $? "launches without end, that nobody waits for, whose events nobody reads" "$dir/out"
+
+# On a machine so busy that most of them were really long it is tried again.
+for _ in 1 2 3; do
+	OPENCL_LAYERS=$layer timeout -k 5 60 "$look" seldom >"$dir/out" 2>&1
+	awk '{ exit !($1 > 0 && $1 < 3000) }' "$dir/out" && break
+done
+awk '{ exit !($1 > 0 && $1 < 3000) }' "$dir/out"
+verdict $? "idle time isn't taken for a launch's: $(cat "$dir/out") us"
 
 "$ctl" set name:small mem.max=64M >"$dir/out" 2>&1
 verdict $? "a group is given a memory limit" "$dir/out"

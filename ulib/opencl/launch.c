@@ -90,9 +90,12 @@ static void batch_end(struct gs_batch *batch)
 	struct gs_device *device = batch->device;
 	uint64_t ns = gs_device_ended(device, batch->begun_ns, batch->estimate_ns);
 
-	/* What is really longer is learnt too, in a few steps. */
-	if (batch->late && batch->estimate_ns && ns > 2 * batch->estimate_ns)
-		ns = 2 * batch->estimate_ns;
+	/*
+	 * It may have ended long ago, so it shows nothing longer. What really is, by more than
+	 * the launcher waits before it looks, is still under way then, and not late.
+	 */
+	if (batch->late && ns > batch->estimate_ns)
+		ns = batch->estimate_ns;
 	gpushare_end(device->share);
 	gpushare_progress(device->share, batch->launches, ns);
 	learn(batch, ns);

@@ -4,6 +4,7 @@
  * The driver on the CPU refuses launches as it is told.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include "bed.h"
 
 #define WORDS	8192u	/* twice as many slices as may be in flight */
@@ -319,6 +320,267 @@ static void captures(void *arg)
 TEST(an_untold_error_and_captures)
 {
 	child(captures);
+}
+
+/* The word is written in a while, by another thread: until then the stream has a rest. */
+struct release {
+	struct bench *b;
+	pthread_t thread;
+	uint32_t done;
+};
+
+static void *release_later(void *arg)
+{
+	struct release *r = arg;
+
+	usleep(100000);
+	__atomic_store_n(&r->done, 1, __ATOMIC_SEQ_CST);
+	*r->b->word = 1;
+	return NULL;
+}
+
+/* A launch with a rest, and the end of its standing still is near. */
+static void begin_rest(struct release *r, struct bench *b)
+{
+	*r = (struct release){ .b = b };
+	stall(b);
+	OK(launch(b, b->s, 1));
+	ASSERT_EQ(0, pthread_create(&r->thread, NULL, release_later, r));
+}
+
+static bool end_rest(struct release *r)
+{
+	bool done = __atomic_load_n(&r->done, __ATOMIC_SEQ_CST);
+
+	pthread_join(r->thread, NULL);
+	OK(cuStreamSynchronize(r->b->s));
+	return done;
+}
+
+/* Each waits until the rest is with the driver, or whatever it does would come too early. */
+static void settles(void *arg)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h;
+	uint32_t *pinned, other = 1;
+	CUdeviceptr mapped, d;
+	struct release r;
+	CUgraphExec exec;
+	struct bench b;
+	CUgraph graph;
+	CUarray array;
+	CUmodule m;
+	CUstream u;
+	CUevent e;
+
+	(void)arg;
+	bench_make(&b);
+	/* An event that is recorded behind the rest, and a graph that waits for it. */
+	MUST(cuMemHostAlloc((void **)&pinned, 4096, 0));
+	MUST(cuStreamCreate(&u, 1));
+	MUST(cuEventCreate(&e, 0));
+	MUST(cuEventRecord(b.e, b.t));
+	MUST(cuGraphCreate(&graph, 0));
+	{
+		CUgraphNode wait, copy;
+		CUDA_MEMCPY3D what = {
+			.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = b.d + 4 * (WORDS - 1),
+			.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = pinned,
+			.WidthInBytes = 4, .Height = 1, .Depth = 1,
+		};
+
+		MUST(cuGraphAddEventWaitNode(&wait, graph, NULL, 0, b.e));
+		MUST(cuGraphAddMemcpyNode(&copy, graph, &wait, 1, &what, b.p.ctx));
+	}
+	MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	*pinned = 77;
+	begin_rest(&r, &b);
+	OK(cuEventRecord(b.e, b.s));
+	OK(cuGraphLaunch(exec, b.t));
+	EXPECT_TRUE(end_rest(&r));
+	OK(cuStreamSynchronize(b.t));
+	EXPECT_EQ(1, *pinned);
+	OK(cuGraphExecDestroy(exec));
+	OK(cuGraphDestroy(graph));
+	/* One that was recorded in a capture can't be asked, but may be recorded. */
+	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuEventRecord(e, b.t));
+	MUST(cuStreamEndCapture(b.t, &graph));
+	begin_rest(&r, &b);
+	OK(cuEventRecord(e, b.s));
+	EXPECT_TRUE(end_rest(&r));
+	OK(cuEventQuery(e));
+	OK(cuGraphDestroy(graph));
+	/* Memory of all kinds, though nobody uses it. */
+	MUST(cuMemAddressReserve(&mapped, 2 << 20, 0, 0, 0));
+	MUST(cuMemCreate(&h, 2 << 20, &prop, 0));
+	MUST(cuMemMap(mapped, 2 << 20, 0, h, 0));
+	begin_rest(&r, &b);
+	OK(cuMemUnmap(mapped, 2 << 20));
+	EXPECT_TRUE(end_rest(&r));
+	begin_rest(&r, &b);
+	OK(cuMemRelease(h));
+	EXPECT_TRUE(end_rest(&r));
+	OK(cuMemAddressFree(mapped, 2 << 20));
+	MUST(cuMemAlloc_v2(&d, 100));
+	begin_rest(&r, &b);
+	OK(cuMemFree_v2(d));
+	EXPECT_TRUE(end_rest(&r));
+	MUST(cuArrayCreate_v2(&array, &(CUDA_ARRAY_DESCRIPTOR){ 16, 1, 0x20, 1 }));
+	begin_rest(&r, &b);
+	OK(cuArrayDestroy(array));
+	EXPECT_TRUE(end_rest(&r));
+	/* What belongs to the program's code, and to its streams. */
+	MUST(program_load(&m));
+	begin_rest(&r, &b);
+	OK(cuModuleUnload(m));
+	EXPECT_TRUE(end_rest(&r));
+	begin_rest(&r, &b);
+	OK(cuFuncSetCacheConfig(b.p.spin, 0));
+	EXPECT_TRUE(end_rest(&r));
+	begin_rest(&r, &b);
+	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
+	EXPECT_TRUE(end_rest(&r));
+	MUST(cuStreamEndCapture(b.t, &graph));
+	OK(cuGraphDestroy(graph));
+	/* A copy that waits, though it isn't of that stream; and one that has it only by name. */
+	begin_rest(&r, &b);
+	OK(cuMemcpyDtoH_v2(&other, b.d, 4));
+	EXPECT_TRUE(end_rest(&r));
+	begin_rest(&r, &b);
+	OK(cuMemcpyDtoHAsync_v2(pinned, b.d, 4, b.s));
+	EXPECT_TRUE(end_rest(&r));
+	/* And what needn't, doesn't. */
+	begin_rest(&r, &b);
+	OK(cuEventRecord(b.e, b.s));
+	OK(cuStreamWaitEvent(b.t, b.e, 0));
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(b.e));
+	EXPECT_EQ(0, r.done);
+	end_rest(&r);
+}
+
+TEST(what_could_come_too_early_waits_for_the_rest)
+{
+	child(settles);
+}
+
+/* A child of fork() has no rest: nothing waits there for what its parent hasn't submitted. */
+static void forks(void *arg)
+{
+	static uint32_t out[WORDS];
+	struct bench b;
+	uint32_t i;
+	pid_t pid;
+
+	(void)arg;
+	bench_make(&b);
+	stall(&b);
+	OK(launch(&b, b.s, 1));
+	OK(cuEventRecord(b.e, b.s));
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(b.e));
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		/* Both would wait for all that isn't submitted. */
+		i = cuModuleUnload(NULL) != CUDA_SUCCESS;
+		i &= cuFuncSetCacheConfig(NULL, 0) != CUDA_SUCCESS;
+		_exit(i ? 0 : 1);
+	}
+	EXPECT_EQ(0, child_wait(pid));
+	/* The parent has lost nothing by it. */
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(b.e));
+	*b.word = 1;
+	OK(cuStreamSynchronize(b.s));
+	OK(cuEventQuery(b.e));
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 1; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+}
+
+TEST(fork_in_the_middle_of_a_rest)
+{
+	child(forks);
+}
+
+/* Contexts that end while launches by tickets are in them, and others after them. */
+static void ends(void *arg)
+{
+	static uint32_t out[WORDS];
+	struct bench b;
+	uint32_t i, k;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "workers", 1);
+	for (i = 0; i < 8; i++) {
+		bench_make(&b);
+		OK(cuMemsetD32_v2(b.d, 0, WORDS));
+		OK(launch(&b, b.s, 1));
+		if (i & 1) {
+			OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+			for (k = 0; k < WORDS && out[k] == 1; k++)
+				;
+			EXPECT_EQ(WORDS, k);
+		}
+		OK(launch(&b, b.t, 1));
+		OK(launch(&b, b.t, 1));
+		OK(cuCtxDestroy_v2(b.p.ctx));
+	}
+}
+
+TEST(contexts_end_with_launches_by_tickets)
+{
+	child(ends);
+}
+
+static void *load_slowly(void *arg)
+{
+	EXPECT_TRUE(dlopen(arg, RTLD_NOW) != NULL);
+	return NULL;
+}
+
+/* Who holds our lock on streams doesn't wait for who loads a library, for that may wait for us. */
+static void loads(void *arg)
+{
+	const char *o = getenv("O");
+	int begun[2], end[2];
+	char path[400], c;
+	struct bench b;
+	pthread_t t;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "off", 1);
+	snprintf(path, sizeof(path), "%s/tests/cuda-wrapper/slow-start.so", o ? o : "build/user");
+	program_start(&b.p);
+	MUST(cuStreamCreate(&b.s, 1));
+	MUST(cuMemHostAlloc((void **)&b.word, 4096, 2));
+	MUST(cuMemHostGetDevicePointer_v2(&b.there, (void *)b.word, 0));
+	OK(cuStreamSynchronize(b.s));	/* from now on we know this function */
+	/* A first launch is timed, but hasn't ended. */
+	stall(&b);
+	MUST(program_spin(&b.p, 1, 10, b.s));
+	ASSERT_EQ(0, pipe(begun));
+	ASSERT_EQ(0, pipe(end));
+	{
+		char pipes[64];
+
+		snprintf(pipes, sizeof(pipes), "%d %d", begun[1], end[0]);
+		setenv("SLOW_START", pipes, 1);
+	}
+	ASSERT_EQ(0, pthread_create(&t, NULL, load_slowly, path));
+	EXPECT_EQ(1, read(begun[0], &c, 1));	/* the loader's lock is held now */
+	alarm(20);
+	*b.word = 1;
+	OK(cuStreamSynchronize(b.s));	/* the launch's time is asked for */
+	alarm(0);
+	EXPECT_EQ(1, write(end[1], "x", 1));
+	pthread_join(t, NULL);
+}
+
+TEST(a_library_that_is_being_loaded_holds_up_nobody)
+{
+	child(loads);
 }
 
 TEST_MAIN()

@@ -10,6 +10,12 @@ $(foreach t,cut gate late link memory tenants variables,$(call cuda-test,$(t)))
 tests-y += $(addprefix $(O)/tests/cuda-wrapper/,cut gate late link memory variables) \
 	tests/cuda-wrapper/abi.sh
 
+$(O)/tests/cuda-wrapper/slow-start.so: $(call pic-objs,tests/cuda-wrapper/slow-start.c)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^
+$(O)/tests/cuda-wrapper/late: $(O)/tests/cuda-wrapper/slow-start.so
+deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/cuda-wrapper/slow-start.c))
+
 # This one writes fat binaries, and the wrapper's cache.
 $(call program,tests/cuda-wrapper/several,tests/cuda-wrapper/several.c $(cuda-test-bed) \
 	$(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c) $(wildcard ulib/slicer/*.c),\

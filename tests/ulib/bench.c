@@ -13,7 +13,6 @@
  *		and linger are long, as their timers are due by time and not by
  *		handoff. What it is otherwise is printed as well
  *	handoff-calls	the system calls of all three in one handoff
- *	handoff-wakeups	of the daemon in one handoff, with the default slice and linger
  *	idle	processor time of the daemon with 1,000 idle clients
  *	memory	of the daemon and of a program, a client
  */
@@ -331,47 +330,21 @@ static uint64_t pair_end(struct pair *p, int n)
 	return handoffs;
 }
 
-/* How long the two took. */
-static uint64_t pair_run(const struct pair *p)
-{
-	uint64_t start = now_ns();
-	int i, status;
-
-	pair_go(p);
-	for (i = 0; i < 2; i++) {
-		waitpid(p->pid[i], &status, 0);
-		pair_check(status);
-	}
-	return now_ns() - start;
-}
-
 static double handoff_round(int n)
 {
 	struct pair p;
 	uint64_t ns;
+	int i, status;
 
 	pair_start(&p, n);
-	ns = pair_run(&p);
-	return (double)ns / (double)pair_end(&p, n);
-}
-
-/* One is what a handoff needs; what comes besides is a timer, or a machine that is late. */
-static void handoff_wakeups(int n)
-{
-	double least = 1e9, each;
-	uint64_t sleeps;
-	struct pair p;
-	int i;
-
-	for (i = 0; i < ROUNDS; i++) {
-		pair_start(&p, n);
-		sleeps = world_sleeps(&w);
-		pair_run(&p);
-		sleeps = world_sleeps(&w) - sleeps;
-		each = (double)sleeps / (double)pair_end(&p, n);
-		least = each < least ? each : least;
+	ns = now_ns();
+	pair_go(&p);
+	for (i = 0; i < 2; i++) {
+		waitpid(p.pid[i], &status, 0);
+		pair_check(status);
 	}
-	result("handoff-wakeups", least, "wake-ups", 1.02);
+	ns = now_ns() - ns;
+	return (double)ns / (double)pair_end(&p, n);
 }
 
 static void trace(pid_t pid)
@@ -480,7 +453,6 @@ static void handoff(void)
 	handoff_calls(1000);
 	set_device(GPUSHARE_POLICY_RR, 2000, 200);
 	handoff_rounds("with the timers of the default slice and linger");
-	handoff_wakeups(1000);
 	move_to(&all);
 	set_device(GPUSHARE_POLICY_FAIR, 2000, 200);
 }

@@ -292,8 +292,7 @@ static void set_up_user(void)
 	ASSERT_EQ(0, chown(path, 65534, 65534));
 }
 
-/* Runs it as that user, and takes all away. */
-static void as_user(void (*what)(void))
+static void run_as_user(void (*what)(void))
 {
 	int status;
 	pid_t pid;
@@ -307,6 +306,10 @@ static void as_user(void (*what)(void))
 	}
 	waitpid(pid, &status, 0);
 	EXPECT_EQ(0, status);
+}
+
+static void take_away_user(void)
+{
 	remove_cgroup("/a/b");
 	remove_cgroup("/a");
 	remove_cgroup("");
@@ -342,7 +345,8 @@ static void thirty_times(void)
 TEST(the_removed_are_in_nobodys_way)
 {
 	set_up_user();
-	as_user(thirty_times);
+	run_as_user(thirty_times);
+	take_away_user();
 }
 
 /*
@@ -369,13 +373,107 @@ static void as_often_as_it_goes(void)
 TEST(looking_for_the_removed_has_its_price)
 {
 	set_up_user();
-	as_user(as_often_as_it_goes);
+	run_as_user(as_often_as_it_goes);
+	take_away_user();
 }
 
 /* What is mounted from now on, or not any more, is so for this process and its children. */
 static bool own_mounts(void)
 {
 	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+/* How many files a process has read, or parts of them. */
+static uint64_t reads_of(pid_t pid)
+{
+	unsigned long long n = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "syscr: %llu", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* How many reads it takes to learn somebody's cgroup: stdio takes such files by 1 KiB. */
+static unsigned int reads_of_a_look(void)
+{
+	char text[8192];
+	int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, text, sizeof(text));
+
+	close(fd);
+	ASSERT_GT(n, 0);
+	return (unsigned int)n / 1024 + 1;
+}
+
+/* A group comes and goes, so each time somebody may belong elsewhere. */
+static void come_and_go(void)
+{
+	struct gs_transport *a = world_connect(&w);
+	uint64_t end = now_ns() + 3 * SEC;
+	struct gpushare_share s;
+	int n = 0;
+
+	do {
+		s = (struct gpushare_share){
+			.size = sizeof(s), .authority_fd = -1, .mask = GPUSHARE_SHARE_WEIGHT,
+			.weight = 5, .cgroup_fd = make_cgroup("/a/b"),
+		};
+		EXPECT_EQ(0, gs_transport_call(a, GPUSHARE_SHARE_SET, &s));
+		s.mask = 0;
+		s.reset = GPUSHARE_SHARE_ALL;
+		EXPECT_EQ(0, gs_transport_call(a, GPUSHARE_SHARE_SET, &s));
+		close(s.cgroup_fd);
+		n++;
+	} while (now_ns() < end);
+	printf("# %d times\n", n);
+	gs_transport_close(a);
+}
+
+/* That has its price too: 2,500 looks at a client a second, and as many as in 3 s at once. */
+TEST(looking_for_who_belongs_where_has_its_price)
+{
+	static struct gpushare *g[200];
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "cpu:0", .kind = GPUSHARE_KIND_CPU,
+	};
+	uint64_t reads, start, looks;
+	struct gpushare_share s;
+	pid_t daemon;
+	int i, own;
+
+	set_up_user();
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	own = make_cgroup("/own");
+	move_into("/own", getpid());
+	for (i = 0; i < 200; i++)
+		g[i] = open_one("cpu:0");
+	daemon = w.daemon;
+	reads = reads_of(daemon);
+	ASSERT_NE(0, reads);
+	start = now_ns();
+	run_as_user(come_and_go);
+	looks = 2500 * ((now_ns() - start) / SEC + 1 + 3) + 200 * 4;
+	looks *= reads_of_a_look();
+	reads = reads_of(daemon) - reads;
+	printf("# %" PRIu64 " reads of %" PRIu64 " at most\n", reads, looks);
+	EXPECT_LE(reads, looks);
+	/* Who belongs elsewhere is found all the same, if later, also if it does nothing. */
+	EXPECT_EQ(0, set_weight(own, 100, &s));
+	EXPECT_TRUE(WAIT_FOR(stats_of(&w, GPUSHARE_STATS_CLIENT,
+				      state_of(g[7]).client).group == id_of(own)));
+	for (i = 0; i < 200; i++)
+		gpushare_close(g[i]);
+	move_into("/..", getpid());
+	close(own);
+	remove_cgroup("/own");
+	take_away_user();
 }
 
 /* Puts a file over another, or takes it away. */

@@ -34,7 +34,7 @@ static void wait_expired(struct source *s, uint32_t events);
 static void check_groups(struct source *s, uint32_t events);
 static struct source wait_timer = { .fd = -1, .ready = wait_expired };
 static struct source check_timer = { .fd = -1, .ready = check_groups };
-static bool check_armed;
+static bool check_armed, check_idle;
 
 static size_t page_size(void)
 {
@@ -389,7 +389,7 @@ static void check_group(struct client *c)
 /* Those at work may have been moved to another cgroup: looked up once a second. */
 static void check_groups(struct source *s, uint32_t events)
 {
-	bool again = false;
+	bool again = false, all = check_idle, works;
 	struct client *c;
 	uint64_t count;
 
@@ -397,10 +397,12 @@ static void check_groups(struct source *s, uint32_t events)
 	if (read(s->fd, &count, sizeof(count)) < 0)
 		return;
 	check_armed = false;
+	check_idle = false;
 	list_for_each_entry(c, &d.clients, link) {
-		if (c->core.state != GS_CLIENT_RUNNING && c->core.state != GS_CLIENT_WAITING)
+		works = c->core.state == GS_CLIENT_RUNNING || c->core.state == GS_CLIENT_WAITING;
+		if (!works && !all)
 			continue;
-		again = true;
+		again |= works;
 		check_group(c);
 	}
 	if (again)
@@ -414,6 +416,13 @@ void client_check_later(void)
 		return;
 	check_armed = true;
 	timer_arm(&check_timer, now_ns() + CHECK_CGROUP_NS);
+}
+
+/* The idle as well, once. */
+void client_check_all_later(void)
+{
+	check_idle = true;
+	client_check_later();
 }
 
 static void give_back(struct client *c)

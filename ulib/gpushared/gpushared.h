@@ -214,6 +214,7 @@ struct client *client_find(uint64_t id);
 struct client *client_next(uint64_t id);
 int client_waits_init(void);
 void client_check_later(void);
+void client_check_all_later(void);
 
 /* bell.c */
 int bell_hang(struct peer *p);

@@ -16,6 +16,7 @@
 #include "gpushared.h"
 
 #define COLLECT_NS	50000000ull	/* after a collection, or 19 times as long as it took */
+#define RESOLVE_NS	400000ull	/* for a look at a client, which takes some 20 us */
 #define PURSE_NS	3000000000ull	/* what a purse holds: so 60 collections at once */
 #define PURSES		64
 
@@ -237,20 +238,47 @@ void group_move_client(struct client *c, struct group *g)
 	group_drop_if_unused(old);
 }
 
-/* After groups came or went: who belongs where. */
+/* Times at which work of ours is paid for; there is some to begin with. */
+struct purse {
+	uint64_t spent_until;
+};
+
+static bool has_left(const struct purse *p)
+{
+	return p->spent_until <= now_ns() + PURSE_NS;
+}
+
+static void pay(struct purse *p, uint64_t price)
+{
+	p->spent_until = max(p->spent_until, now_ns()) + price;
+}
+
+/*
+ * After groups came or went: who belongs where. That is a look at each client, and a
+ * tenant can make a group and drop it again all the time. Beyond a twentieth of the
+ * time the clients are looked at once a second, as those at work are anyway.
+ */
 void group_resolve_clients(void)
 {
+	static struct purse purse;
+	unsigned int n = 0;
 	struct client *c;
 	struct group *g;
 
+	if (!has_left(&purse)) {
+		client_check_all_later();
+		return;
+	}
 	client_check_later();
 	list_for_each_entry(c, &d.clients, link) {
 		if (c->named)
 			continue;
+		n++;
 		g = group_of_pid(c->peer->pid);
 		if (g != c->group)
 			group_move_client(c, g);
 	}
+	pay(&purse, n * RESOLVE_NS);
 }
 
 /* Clients and child groups go to the parent. */
@@ -300,27 +328,6 @@ void group_drop_if_unused(struct group *g)
 		group_resolve_clients();
 }
 
-/*
- * Cgroups that were removed take their shares with them. That costs a look at each,
- * and a tenant chooses how long one takes, as paths may be deep. So after a collection there
- * is none for a while, but for who would be refused what a removed one had: that one has a
- * purse, of such whiles. As a container's root may be thousands of users, these share
- * purses, and nobody gets more out of all of them than four get out of theirs.
- */
-struct purse {
-	uint64_t spent_until;
-};
-
-static bool has_left(const struct purse *p)
-{
-	return p->spent_until <= now_ns() + PURSE_NS;
-}
-
-static void pay(struct purse *p, uint64_t price)
-{
-	p->spent_until = max(p->spent_until, now_ns()) + price;
-}
-
 /* Of the processor, as others may keep us from it for longer. */
 static uint64_t own_time(void)
 {
@@ -351,7 +358,15 @@ static bool collect(void)
 	return true;
 }
 
-/* @refused: else the peer is refused something. True if there is more room now. */
+/*
+ * Cgroups that were removed take their shares with them. That costs a look at each,
+ * and a tenant chooses how long one takes, as paths may be deep. So after a collection there
+ * is none for a while, but for who would be refused what a removed one had: that one has a
+ * purse, of such whiles. As a container's root may be thousands of users, these share
+ * purses, and nobody gets more out of all of them than four get out of theirs.
+ *
+ * @refused: else the peer is refused something. True if there is more room now.
+ */
 bool group_collect(const struct peer *p, bool refused)
 {
 	static struct purse all, of[PURSES];

@@ -59,7 +59,7 @@ typedef void (*exec_fn)(struct thread *t, const struct insn *i);
 
 enum cmp { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_EQU, C_NEU, C_LTU, C_LEU, C_GTU, C_GEU,
 	C_NUM, C_NAN };
-enum rnd { R_N, R_Z, R_M, R_P, R_NI, R_ZI, R_MI, R_PI, R_NONE };
+enum rnd { R_N, R_Z, R_M, R_P, R_NI, R_ZI, R_MI, R_PI, R_NONE, R_A };
 
 struct insn {
 	exec_fn fn;
@@ -101,11 +101,10 @@ struct func {
 	uint32_t *param_offset, *param_size;	/* of an entry; of a function: in its frame */
 	uint32_t *ret_offset, *ret_size, n_rets;
 	uint32_t max_threads, max_regs, req_cluster[3];
-	bool dynamic_shared, uses_common;
+	bool uses_common;
 	struct call *calls;
 	uint32_t n_calls;
 	uint32_t *targets;	/* brx tables, one behind the other */
-	uint32_t n_targets;
 	uint64_t address;	/* what a pointer to it holds */
 	bool local;		/* uses local memory or calls */
 };
@@ -148,6 +147,8 @@ int programs_link(struct program *p, const struct piece *pieces, uint32_t n, voi
 void program_free(struct program *p);
 struct func *program_entry(struct program *p, const char *name);
 struct func *func_at(uint64_t address);
+/* Does a variable in .const lie there? */
+bool program_constant(uint64_t address);
 
 /* decode_ops.c: fills in fn and what belongs to it; false: not known */
 struct decoder;

@@ -105,10 +105,16 @@ static void reach(struct decoder *d, uint32_t fi, struct func *e)
 
 		if (o->kind == PTX_FUNCTION)
 			reach(d, o->ref, e);
-		if (o->kind != PTX_VARIABLE)
-			continue;
-		e->uses_common |= uses_common(d, o);
-		e->dynamic_shared |= dynamic_shared(&d->m.vars[o->ref]);
+		if (o->kind == PTX_VARIABLE)
+			e->uses_common |= uses_common(d, o);
+	}
+	/* a call through a pointer could go anywhere: then whatever is common is there */
+	for (k = f->body; k < f->body + f->n_body; k++) {
+		const struct ptx_stmt *s = &d->m.stmts[k];
+
+		if (s->kind == PTX_INSTR && ptx_opcode(&d->m, s)->op == PTX_OP_call &&
+		    ptx_call_target(&d->m, s) == PTX_NONE)
+			e->uses_common = true;
 	}
 }
 
@@ -119,8 +125,7 @@ static void own_shared(struct decoder *d, uint32_t fi)
 
 	memset(d->seen, 0, d->m.n_functions);
 	reach(d, fi, f);
-	/* a pointer could go anywhere: then whatever is common is there */
-	f->static_shared = f->uses_common || f->local || d->n_all > 1 ? d->common : 0;
+	f->static_shared = f->uses_common || d->n_all > 1 ? d->common : 0;
 	for (i = 0; i < d->m.n_vars; i++) {
 		const struct ptx_variable *v = &d->m.vars[i];
 
@@ -387,21 +392,24 @@ static int branch_table(struct decoder *d, struct func *f, const struct ptx_stmt
 {
 	const struct ptx_function *pf = &d->m.functions[f->index];
 	const struct ptx_operand *name = ptx_arg(&d->m, s, 1), *o;
-	uint32_t k, n, label;
+	uint32_t k, n, at = 0;		/* where the table lies among the function's */
 
 	if (!name || name->kind != PTX_LABEL)
 		return decode_fail(d, -EINVAL, s->line, "brx.idx without a table");
 	for (k = pf->body; k < pf->body + pf->n_body; k++) {
 		const struct ptx_stmt *t = &d->m.stmts[k];
 
-		if (t->kind != PTX_TARGETS || t->ref != name->ref)
+		if (t->kind != PTX_TARGETS)
 			continue;
-		i->target = f->n_targets;
+		if (t->ref != name->ref) {
+			at += t->n_args;
+			continue;
+		}
+		i->target = at;
 		i->a[1].imm = t->n_args;
 		for (n = 0; n < t->n_args; n++) {
 			o = ptx_arg(&d->m, t, n);
-			label = o->kind == PTX_LABEL ? d->label_at[o->ref] : 0;
-			f->targets[f->n_targets++] = label;
+			f->targets[at + n] = o->kind == PTX_LABEL ? d->label_at[o->ref] : 0;
 		}
 		return operand(d, f->index, ptx_arg(&d->m, s, 0), &i->a[0], s->line);
 	}
@@ -545,7 +553,7 @@ static int function(struct decoder *d, uint32_t fi)
 	}
 	f->code = decode_take(d->p, n + 1, sizeof(*f->code));
 	f->calls = decode_take(d->p, calls, sizeof(*f->calls));
-	f->targets = decode_take(d->p, targets * 4 + 16, sizeof(*f->targets));
+	f->targets = decode_take(d->p, targets, sizeof(*f->targets));
 	if (!f->code || !f->calls || !f->targets)
 		return -ENOMEM;
 	f->local = f->frame || calls;
@@ -658,7 +666,6 @@ static int bodies(struct decoder *d)
 		if (!p->funcs[i].has_body)
 			continue;
 		if (p->funcs[i].entry) {
-			p->funcs[i].local = false;
 			own_shared(d, i);
 			cluster_size(d, i);
 		}
@@ -765,6 +772,18 @@ struct func *program_entry(struct program *p, const char *name)
 		if (p->funcs[i].entry && p->funcs[i].has_body && !strcmp(p->funcs[i].name, name))
 			return &p->funcs[i];
 	return NULL;
+}
+
+bool program_constant(uint64_t address)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < n_programs; i++)
+		for (k = 0; k < programs[i]->n_vars; k++)
+			if (programs[i]->vars[k].constant &&
+			    address - programs[i]->vars[k].addr < programs[i]->vars[k].size)
+				return true;
+	return false;
 }
 
 /* Pointers are from the program: only what is a function's address is one. */

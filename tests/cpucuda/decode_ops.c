@@ -12,7 +12,7 @@ static const struct { const char *name; uint16_t flag; } flag_names[] = {
 
 static const struct { const char *name; uint8_t rnd; } rnd_names[] = {
 	{ "rn", R_N }, { "rz", R_Z }, { "rm", R_M }, { "rp", R_P }, { "rni", R_NI },
-	{ "rzi", R_ZI }, { "rmi", R_MI }, { "rpi", R_PI }, { "rna", R_N },
+	{ "rzi", R_ZI }, { "rmi", R_MI }, { "rpi", R_PI }, { "rna", R_A },
 };
 
 struct choice { const char *name; uint8_t value; };
@@ -107,7 +107,14 @@ static bool arithmetic(struct insn *i, const struct ptx_opcode *o, exec_fn ints,
 	} else {
 		i->fn = is_float(i->type) ? floats : ints;
 	}
-	return i->fn && i->type != PTX_T_NONE;
+	/* of two types (add.f32.f16) they aren't known */
+	return i->fn && i->type != PTX_T_NONE && i->type == i->stype;
+}
+
+/* min and max: two inputs; of floats three, unless it's about their magnitudes */
+static bool smaller(const struct insn *i)
+{
+	return i->n == 3 || (i->n == 4 && i->type == PTX_T_F32 && !(i->flags & F_ABS));
 }
 
 static bool warp_op(struct insn *i, const struct ptx_opcode *o)
@@ -174,15 +181,17 @@ static bool memory_op(struct insn *i, const struct ptx_opcode *o)
 		i->fn = exec_atom;
 		i->flags |= o->op == PTX_OP_red ? F_NORET : 0;
 		return chosen(o, atoms, &i->op) && i->type != PTX_T_NONE && i->type != PTX_T_B128 &&
-			i->a[0].kind != K_VEC && !ptx_has_mod(o, "async");
+			i->a[0].kind != K_VEC && i->a[1].kind != K_VEC && !ptx_has_mod(o, "async");
 	case PTX_OP_cp:
-		i->fn = ptx_has_mod(o, "shared") || i->n > 2 ? exec_copy : exec_nothing;
-		return ptx_has_mod(o, "async");
+		i->n -= ptx_has_mod(o, "L2::cache_hint");	/* the policy stands last */
+		i->fn = i->n > 2 ? exec_copy : exec_nothing;
+		return ptx_has_mod(o, "async") && i->n <= 4;
 	case PTX_OP_cvta:
 		i->fn = exec_cvta;
 		return i->n == 2;
 	case PTX_OP_isspacep:
 		i->fn = exec_isspacep;
+		i->op = ptx_has_mod(o, "shared::cluster");
 		return i->n == 2;
 	case PTX_OP_mapa:
 		i->fn = exec_mapa;
@@ -221,6 +230,10 @@ static bool convert(struct insn *i, const struct ptx_opcode *o)
 	if (ptx_has_mod(o, "pack") || i->type == PTX_T_NONE || i->stype == PTX_T_NONE ||
 	    o->n_mods < 2)
 		return false;
+	if (ptx_has_mod(o, "satfinite")) {	/* to the largest number, not to 1 */
+		i->flags &= ~F_SAT;
+		i->op = 1;
+	}
 	if (half2_type(i->type)) {
 		i->fn = exec_cvt2;
 		return i->n == 3 && i->stype == PTX_T_F32;
@@ -321,8 +334,8 @@ static bool pick(struct insn *i, const struct ptx_opcode *o)
 	case PTX_OP_mad: return i->n == 4 && arithmetic(i, o, exec_mad, exec_ffma);
 	case PTX_OP_fma: return i->n == 4 && arithmetic(i, o, NULL, exec_ffma);
 	case PTX_OP_div: return i->n == 3 && arithmetic(i, o, exec_div, exec_fdiv);
-	case PTX_OP_min: return i->n >= 3 && arithmetic(i, o, exec_min, exec_fmin);
-	case PTX_OP_max: return i->n >= 3 && arithmetic(i, o, exec_max, exec_fmax);
+	case PTX_OP_min: return smaller(i) && arithmetic(i, o, exec_min, exec_fmin);
+	case PTX_OP_max: return smaller(i) && arithmetic(i, o, exec_max, exec_fmax);
 	case PTX_OP_abs:
 		i->fn = is_float(i->type) ? exec_fabs : exec_abs;
 		return i->n == 2;

@@ -47,7 +47,9 @@ static bool texture(struct insn *i, const struct ptx_opcode *o)
 		{ NULL, 0 } };
 
 	i->fn = o->op == PTX_OP_tex ? exec_tex : exec_tld4;
-	if (!geometry(i, o) || !place_of(&i->a[1]))
+	if (!geometry(i, o) || !place_of(&i->a[1]) || i->type == PTX_T_F16X2)
+		return false;
+	if (i->a[0].kind == K_VEC && i->a[0].vec[0].kind == K_VEC)	/* and whether it's there */
 		return false;
 	if (o->op == PTX_OP_tld4)
 		return i->n == 2 && chosen(o, components, &i->op);
@@ -121,6 +123,14 @@ static uint32_t shape(struct insn *i, const struct ptx_opcode *o, uint8_t type[4
 	return n;
 }
 
+/* As many registers as a share of the matrix fills. */
+static bool fits(const struct opnd *o, uint32_t rows, uint32_t columns, unsigned int type)
+{
+	uint32_t n = o->kind == K_VEC ? o->reg : 1;
+
+	return n * 32 * (type == PTX_T_F64 ? 64 : 32) == rows * columns * matrix_bits(type);
+}
+
 static bool shape_ok(const struct insn *i)
 {
 	return i->m[0] && i->m[1] && i->m[2] && i->m[0] <= 32 && i->m[1] <= 32 &&
@@ -147,7 +157,11 @@ static bool mma(struct insn *i, const struct ptx_opcode *o)
 	if (ptx_has_mod(o, "sp") || ptx_has_mod(o, "block_scale") || i->n != 4 || !shape_ok(i))
 		return false;
 	/* the first form of all, for quarters of a warp: its layout is another */
-	return wmma || !(i->m[0] == 8 && type[1] == PTX_T_F16);
+	return wmma || (!(i->m[0] == 8 && type[1] == PTX_T_F16) &&
+			fits(&i->a[0], i->m[0], i->m[1], type[0]) &&
+			fits(&i->a[1], i->m[0], i->m[2], type[1]) &&
+			fits(&i->a[2], i->m[2], i->m[1], type[2]) &&
+			fits(&i->a[3], i->m[0], i->m[1], type[3]));
 }
 
 static bool fragment(struct insn *i, const struct ptx_opcode *o)
@@ -171,7 +185,9 @@ static bool matrix_rows(struct insn *i, const struct ptx_opcode *o)
 	i->fn = o->op == PTX_OP_ldmatrix ? exec_ldmatrix : o->op == PTX_OP_stmatrix ?
 		exec_stmatrix : exec_movmatrix;
 	i->flags |= ptx_has_mod(o, "trans") ? F_RIGHT : 0;
-	return ptx_has_mod(o, "m8n8") && ptx_has_mod(o, "b16") && i->n == 2;
+	return ptx_has_mod(o, "m8n8") && ptx_has_mod(o, "b16") && i->n == 2 &&
+		(i->a[0].kind != K_VEC || i->a[0].reg <= 4) &&
+		(i->a[1].kind != K_VEC || i->a[1].reg <= 4);
 }
 
 static bool mbarrier(struct insn *i, const struct ptx_opcode *o)

@@ -35,6 +35,8 @@ uint16_t float_to_bf16(float f, unsigned int rnd);
 /* The value of a float of any type, and back with the rounding mode. */
 double float_value(unsigned int type, uint64_t bits);
 uint64_t float_bits(unsigned int type, double v, unsigned int rnd);
+/* The value of a source, which .ftz may flush to zero. */
+double float_source(const struct insn *i, unsigned int type, uint64_t bits);
 bool float_compare(unsigned int op, double a, double b);
 bool is_float(unsigned int type);
 
@@ -59,6 +61,7 @@ enum surface_outside { SURFACE_TRAP, SURFACE_CLAMP, SURFACE_ZERO };
  */
 enum matrix_name { M_A, M_B, M_C };
 enum matrix_type { M_E4M3 = 64, M_E5M2, M_U4, M_S4, M_B1 };
+uint32_t matrix_bits(unsigned int type);	/* of an element */
 #define M_WMMA 0x01u	/* op */
 #define M_AND 0x02u
 enum mbarrier_op { MB_INIT, MB_INVAL, MB_EXPECT, MB_COMPLETE, MB_ARRIVE, MB_DROP, MB_WAIT,

@@ -103,21 +103,6 @@ void exec_mbarrier(struct thread *t, const struct insn *i)
 	}
 }
 
-/* All of a range that begins at a multiple of 16. */
-static uint8_t *range(struct thread *t, const struct insn *i, const struct opnd *o,
-		      unsigned int space, uint32_t size)
-{
-	uint8_t *p = access_at(t, i, o, space, 16), *end;
-	struct opnd last = *o;
-
-	last.imm += size - 16;
-	end = p ? access_at(t, i, &last, space, 16) : NULL;
-	if (!end || end == p + size - 16)
-		return end ? p : NULL;
-	thread_fault(t, i, FAULT_ADDRESS, "a bulk copy of %u bytes leaves its memory", size);
-	return NULL;
-}
-
 /* cp.async.bulk [dst], [src], size {, [barrier]}: op2 says where from, space where to */
 void exec_bulk(struct thread *t, const struct insn *i)
 {
@@ -128,8 +113,8 @@ void exec_bulk(struct thread *t, const struct insn *i)
 		thread_fault(t, i, FAULT_MISALIGNED, "a bulk copy of %u bytes", size);
 		return;
 	}
-	d = range(t, i, &i->a[0], i->space, size);
-	s = d ? range(t, i, &i->a[1], i->op2, size) : NULL;
+	d = range_at(t, i, &i->a[0], i->space, size, 16);
+	s = d ? range_at(t, i, &i->a[1], i->op2, size, 16) : NULL;
 	if (s && i->op)
 		b = access_at(t, i, &i->a[3], PTX_SPACE_SHARED, 8);
 	if (!s || (i->op && !b))

@@ -4,8 +4,9 @@
  * approximate functions (.approx) are the C library's, which is closer to the
  * truth than a GPU's are: programs compare such results with a tolerance.
  *
- * Half floats are computed in wider ones: for one operation on two halves the
- * float's result, rounded, is the right one, and for fma the double's is.
+ * Floats of 16 bits are computed in double and rounded once more. That is exact for one
+ * operation on two of them, whose result is either exact in double or no longer than two of
+ * their mantissas; fma takes care itself, see fma_odd().
  */
 #include <fenv.h>
 #include <math.h>
@@ -130,13 +131,8 @@ double float_value(unsigned int type, uint64_t b)
 
 static void round_to(unsigned int rnd)
 {
-	static const int mode[] = { [R_N] = FE_TONEAREST, [R_Z] = FE_TOWARDZERO,
-		[R_M] = FE_DOWNWARD, [R_P] = FE_UPWARD, [R_NI] = FE_TONEAREST,
-		[R_ZI] = FE_TONEAREST, [R_MI] = FE_TONEAREST, [R_PI] = FE_TONEAREST,
-		[R_NONE] = FE_TONEAREST };
-
-	if (rnd != R_N && rnd != R_NONE)
-		fesetround(mode[rnd]);
+	if (rnd == R_Z || rnd == R_M || rnd == R_P)
+		fesetround(rnd == R_Z ? FE_TOWARDZERO : rnd == R_M ? FE_DOWNWARD : FE_UPWARD);
 }
 
 uint64_t float_bits(unsigned int type, double v, unsigned int rnd)
@@ -186,6 +182,19 @@ static float flush(const struct insn *i, float f)
 	return i->flags & F_FTZ && fabsf(f) < 0x1p-126f ? copysignf(0, f) : f;
 }
 
+/* .ftz is for floats and halves; the other types keep what is small. */
+static double flush_as(const struct insn *i, unsigned int type, double d)
+{
+	double least = type == PTX_T_F16 ? 0x1p-14 : type == PTX_T_F32 ? 0x1p-126 : 0;
+
+	return i->flags & F_FTZ && fabs(d) < least ? copysign(0, d) : d;
+}
+
+double float_source(const struct insn *i, unsigned int type, uint64_t bits)
+{
+	return flush_as(i, type, float_value(type, bits));
+}
+
 static float get32(struct thread *t, const struct insn *i, unsigned int n)
 {
 	return flush(i, as_float(val(t, &i->a[n])));
@@ -215,12 +224,13 @@ static void put16(struct thread *t, const struct insn *i, double d)
 		d = d > 0 ? d < 1 ? d : 1 : 0;
 	if (i->flags & F_RELU && !(d > 0))
 		d = isnan(d) ? d : 0;
-	put(t, &i->a[0], PTX_T_B16, float_bits(i->type, d, R_N));
+	d = float_value(i->type, float_bits(i->type, d, R_N));
+	put(t, &i->a[0], PTX_T_B16, float_bits(i->type, flush_as(i, i->type, d), R_N));
 }
 
 static double get16(struct thread *t, const struct insn *i, unsigned int n)
 {
-	return float_value(i->type, val(t, &i->a[n]));
+	return float_source(i, i->type, val(t, &i->a[n]));
 }
 
 /* One operation on all widths; volatile keeps it between the changes of mode. */
@@ -255,6 +265,26 @@ BINARY(fsub, -)
 BINARY(fmul, *)
 BINARY(fdiv, /)
 
+/*
+ * The double's last bit says whether anything was cut off: so what is rounded from it to
+ * fewer bits is rounded as from the whole. 9 * 29 + 2^-100 is more than 261, which lies
+ * between two bf16.
+ */
+static double fma_odd(double x, double y, double z)
+{
+	volatile double a = x, b = y, c = z, r;
+	uint64_t bits;
+
+	feclearexcept(FE_INEXACT);
+	fesetround(FE_TOWARDZERO);
+	r = fma(a, b, c);
+	fesetround(FE_TONEAREST);
+	if (!fetestexcept(FE_INEXACT) || !isfinite(r))
+		return r;
+	bits = of_double(r) | 1;
+	return as_double(bits);
+}
+
 void exec_ffma(struct thread *t, const struct insn *i)
 {
 	if (i->type == PTX_T_F32) {
@@ -272,7 +302,7 @@ void exec_ffma(struct thread *t, const struct insn *i)
 		fesetround_n(i->rnd);
 		put64(t, i, r);
 	} else {
-		put16(t, i, fma(get16(t, i, 1), get16(t, i, 2), get16(t, i, 3)));
+		put16(t, i, fma_odd(get16(t, i, 1), get16(t, i, 2), get16(t, i, 3)));
 	}
 }
 
@@ -306,15 +336,33 @@ UNARY(flg2, log2f(x), log2(x))
 UNARY(fex2, exp2f(x), exp2(x))
 UNARY(ftanh, tanhf(x), tanh(x))
 
+static bool half2(unsigned int type)
+{
+	return type == PTX_T_F16X2 || type == PTX_T_BF16X2;
+}
+
+static unsigned int half_of(unsigned int pair)
+{
+	return pair == PTX_T_F16X2 ? PTX_T_F16 : PTX_T_BF16;
+}
+
 static uint64_t sign_bit(unsigned int type)
 {
-	return type == PTX_T_F16X2 || type == PTX_T_BF16X2 ? 0x80008000ull :
-		1ull << (type_bits(type) - 1);
+	return half2(type) ? 0x80008000ull : 1ull << (type_bits(type) - 1);
 }
 
 static uint64_t ftz_bits(const struct insn *i, uint64_t v)
 {
-	return i->type == PTX_T_F32 && i->flags & F_FTZ ? of_float(flush(i, as_float(v))) : v;
+	uint64_t r = 0;
+	uint32_t k;
+
+	if (!(i->flags & F_FTZ))
+		return v;
+	if (!half2(i->type))
+		return float_bits(i->type, float_source(i, i->type, v), R_N);
+	for (k = 0; k < 32; k += 16)
+		r |= float_bits(half_of(i->type), float_source(i, half_of(i->type), v >> k), R_N) << k;
+	return r;
 }
 
 void exec_fabs(struct thread *t, const struct insn *i)
@@ -339,8 +387,8 @@ static double pick(const struct insn *i, double a, double b, bool low)
 
 static void choose(struct thread *t, const struct insn *i, bool low)
 {
-	double a = float_value(i->type, ftz_bits(i, val(t, &i->a[1])));
-	double b = float_value(i->type, ftz_bits(i, val(t, &i->a[2]))), r;
+	double a = float_source(i, i->type, val(t, &i->a[1]));
+	double b = float_source(i, i->type, val(t, &i->a[2])), r;
 
 	if (i->flags & F_ABS) {		/* .xorsign.abs */
 		r = pick(i, fabs(a), fabs(b), low);
@@ -349,7 +397,7 @@ static void choose(struct thread *t, const struct insn *i, bool low)
 		r = pick(i, a, b, low);
 	}
 	if (i->n == 4)			/* three inputs */
-		r = pick(i, r, float_value(i->type, val(t, &i->a[3])), low);
+		r = pick(i, r, float_source(i, i->type, val(t, &i->a[3])), low);
 	if (i->flags & F_RELU && r < 0)
 		r = 0;
 	put(t, &i->a[0], i->type, float_bits(i->type, r, R_N));
@@ -375,7 +423,7 @@ void exec_half2(struct thread *t, const struct insn *i)
 	for (n = 1; n < i->n; n++)
 		in[n] = val(t, &i->a[n]);
 	one.fn = NULL;
-	one.type = i->type == PTX_T_F16X2 ? PTX_T_F16 : PTX_T_BF16;
+	one.type = half_of(i->type);
 	one.a[0] = (struct opnd){ .kind = K_REG, .reg = 0 };
 	for (k = 0; k < 2; k++) {
 		for (n = 1; n < i->n; n++)
@@ -432,14 +480,14 @@ static double rounded(double v, unsigned int rnd)
 	}
 }
 
-/* Out of range goes to the nearest end; NaN to 0, in 64 bits to the top bit. */
-static uint64_t to_int(unsigned int type, double v)
+/* Out of range goes to the nearest end; NaN to 0, to or from 64 bits to the top bit. */
+static uint64_t to_int(unsigned int type, unsigned int from, double v)
 {
 	unsigned int n = type_bits(type);
 	double top = ldexp(1, type_signed(type) ? n - 1 : n);
 
 	if (isnan(v))
-		return n == 64 ? 1ull << 63 : 0;
+		return n == 64 || from == PTX_T_F64 ? 1ull << (n - 1) : 0;
 	if (type_signed(type)) {
 		if (v >= top)
 			return (1ull << (n - 1)) - 1;
@@ -463,6 +511,9 @@ static uint64_t from_int(const struct insn *i, uint64_t v)
 		fesetround(FE_TONEAREST);
 		return of_float(f);
 	}
+	/* more bits than a double has: its last one says that there were more, as in fma_odd() */
+	if (i->type != PTX_T_F64 && (v + (1ull << 53)) >> 54 && v & 0x7ff)
+		u = v >> 11 << 11 | 0x800;
 	round_to(i->rnd);
 	d = sign ? (double)(int64_t)u : (double)u;
 	fesetround(FE_TONEAREST);
@@ -477,11 +528,38 @@ static uint64_t int_to_int(const struct insn *i, uint64_t v)
 	if (!(i->flags & F_SAT))
 		return v;
 	if (from && (int64_t)v < 0)
-		return !to ? 0 : (int64_t)v < -(1ll << (n - 1)) ? ~0ull << (n - 1) : v;
+		return !to ? 0 : (int64_t)v < INT64_MIN >> (64 - n) ? ~0ull << (n - 1) : v;
 	n -= to;
 	return n < 64 && v >> n ? (1ull << n) - 1 : v;
 }
 
+/* 10 bits behind the point: halves away from zero, to the even one, or cut off */
+static uint64_t to_tf32(const struct insn *i, double d)
+{
+	uint64_t v = of_float(d);
+
+	if (d != d)
+		return v;
+	if (i->rnd == R_A)
+		v += 0x1000;
+	else if (i->rnd == R_N)
+		v += 0xfff + (v >> 13 & 1);
+	v &= ~0x1fffull;
+	return i->op && (v & 0x7fffffff) == 0x7f800000 ? v - 0x2000 : v;
+}
+
+static double saturated(const struct insn *i, double d)
+{
+	double most = i->type == PTX_T_F16 || i->type == PTX_T_F16X2 ? 65504 : 0x1.fep127;
+
+	if (i->flags & F_SAT)
+		d = d > 0 ? d < 1 ? d : 1 : 0;
+	if (i->flags & F_RELU && d < 0)
+		d = 0;
+	return i->op && fabs(d) > most ? copysign(most, d) : d;
+}
+
+/* op: .satfinite */
 void exec_cvt(struct thread *t, const struct insn *i)
 {
 	uint64_t v = valn(t, &i->a[1], i->stype), r;
@@ -497,40 +575,33 @@ void exec_cvt(struct thread *t, const struct insn *i)
 		put(t, &i->a[0], i->type, r);
 		return;
 	}
-	d = float_value(i->stype, v);
-	if (i->stype == PTX_T_F32 && i->flags & F_FTZ)
-		d = flush(i, d);
-	if (i->type == PTX_T_TF32) {	/* 10 bits behind the point, halves away from zero */
-		put(t, &i->a[0], PTX_T_B32, d != d || isinf(d) ? of_float(d) :
-		    (of_float(d) + 0x1000) & ~0x1fffull);
+	/* here .ftz is for those of 32 bits alone */
+	d = i->stype == PTX_T_F32 ? float_source(i, i->stype, v) : float_value(i->stype, v);
+	if (i->type == PTX_T_TF32) {
+		put(t, &i->a[0], PTX_T_B32, to_tf32(i, i->flags & F_RELU && d < 0 ? 0 : d));
 		return;
 	}
 	if (!to) {
-		put(t, &i->a[0], i->type, to_int(i->type, rounded(d, i->rnd)));
+		put(t, &i->a[0], i->type, to_int(i->type, i->stype, rounded(d, i->rnd)));
 		return;
 	}
 	if (i->rnd >= R_NI && i->rnd <= R_PI)
 		d = rounded(d, i->rnd);
-	if (i->flags & F_SAT)
-		d = d > 0 ? d < 1 ? d : 1 : 0;
-	if (i->flags & F_RELU && d < 0)
-		d = 0;
+	d = saturated(i, d);
 	r = i->stype == i->type && i->rnd == R_NONE && !(i->flags & F_SAT) ? v :
 		float_bits(i->type, d, i->rnd);
-	put(t, &i->a[0], i->type, ftz_bits(i, r));
+	put(t, &i->a[0], i->type, i->type == PTX_T_F32 ? ftz_bits(i, r) : r);
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a goes to the upper half */
 void exec_cvt2(struct thread *t, const struct insn *i)
 {
-	unsigned int half = i->type == PTX_T_F16X2 ? PTX_T_F16 : PTX_T_BF16, k;
+	unsigned int half = half_of(i->type), k;
 	uint64_t r = 0;
 
 	for (k = 1; k < 3; k++) {
-		double d = as_float(val(t, &i->a[k]));
+		double d = saturated(i, as_float(val(t, &i->a[k])));
 
-		if (i->flags & F_RELU && d < 0)
-			d = 0;
 		r = r << 16 | float_bits(half, d, i->rnd);
 	}
 	put(t, &i->a[0], PTX_T_B32, r);

@@ -130,7 +130,8 @@ void exec_cluster_arrive(struct thread *t, const struct insn *i)
 	(void)i;
 	if (!c)
 		return;
-	t->value2 = c->phase;
+	t->phase = c->phase;
+	t->in_cluster = true;
 	c->arrived++;
 	cluster_check(c);
 }
@@ -139,36 +140,38 @@ void exec_cluster_wait(struct thread *t, const struct insn *i)
 {
 	struct cluster *c = t->b->cluster;
 
-	if (c && c->phase == t->value2)
+	if (c && t->in_cluster && c->phase == t->phase)
 		thread_wait(t, i, T_CLUSTER);
 }
 
-/* vprintf(format, arguments): each argument at its natural place in the buffer */
-static void print_one(FILE *f, const char *spec, size_t len, const uint8_t *args, uint64_t *at,
-		      struct thread *t, const struct insn *i)
+/* vprintf(format, arguments): each argument at its natural place in the buffer, @at */
+static void print_one(FILE *f, const char *spec, size_t len, uint64_t *at, struct thread *t,
+		      const struct insn *i)
 {
 	char fmt[32], conv = spec[len - 1];
 	bool wide = memchr(spec, 'l', len) || memchr(spec, 'z', len) || memchr(spec, 'j', len);
+	uint32_t size = strchr("dixXuoc", conv) && !wide ? 4 : 8;
+	const uint8_t *arg;
+	const char *s;
 	uint64_t v = 0;
 	double d;
-	char *s;
 
-	if (len >= sizeof(fmt))
-		return;
-	memcpy(fmt, spec, len);
-	fmt[len] = 0;
-	if (strchr("dixXuoc", conv) && !wide) {
-		*at = (*at + 3) & ~3ull;
-		memcpy(&v, args + *at, 4);
-		*at += 4;
-		fprintf(f, fmt, (int)v);
+	if (len >= sizeof(fmt) || !strchr("dixXuocpseEfFgGaA", conv)) {
+		fwrite(spec, 1, len, f);
 		return;
 	}
-	*at = (*at + 7) & ~7ull;
-	memcpy(&v, args + *at, 8);
-	*at += 8;
-	if (conv == 's') {
-		s = (char *)generic_at(t, i, v, 1);
+	memcpy(fmt, spec, len);
+	fmt[len] = 0;
+	*at = (*at + size - 1) & ~(uint64_t)(size - 1);
+	arg = generic_at(t, i, *at, size);
+	if (!arg)
+		return;
+	memcpy(&v, arg, size);
+	*at += size;
+	if (size == 4) {
+		fprintf(f, fmt, (int)v);
+	} else if (conv == 's') {
+		s = string_at(t, i, v);
 		if (s)
 			fprintf(f, fmt, s);
 	} else if (strchr("eEfFgGaA", conv)) {
@@ -206,9 +209,8 @@ static void call_ret(struct thread *t, const struct call *c, uint64_t v)
 void exec_printf(struct thread *t, const struct insn *i)
 {
 	const struct call *c = &func_of(t)->calls[i->target];
-	uint64_t buf = call_arg(t, c, 1), at = 0;
-	const char *p = (const char *)generic_at(t, i, call_arg(t, c, 0), 1), *end;
-	const uint8_t *args = buf ? generic_at(t, i, buf, 1) : NULL;
+	uint64_t at = call_arg(t, c, 1);
+	const char *p = string_at(t, i, call_arg(t, c, 0)), *end;
 
 	for (; p && *p; p = end) {
 		end = p + 1;
@@ -222,8 +224,8 @@ void exec_printf(struct thread *t, const struct insn *i)
 		end++;
 		if (end[-1] == '%')
 			putc('%', stdout);
-		else if (args)
-			print_one(stdout, p, end - p, args, &at, t, i);
+		else if (at)
+			print_one(stdout, p, end - p, &at, t, i);
 	}
 	call_ret(t, c, 0);
 }
@@ -232,8 +234,8 @@ void exec_printf(struct thread *t, const struct insn *i)
 void exec_assertfail(struct thread *t, const struct insn *i)
 {
 	const struct call *c = &func_of(t)->calls[i->target];
-	const char *text = (const char *)generic_at(t, i, call_arg(t, c, 0), 1);
-	const char *file = (const char *)generic_at(t, i, call_arg(t, c, 1), 1);
+	const char *text = string_at(t, i, call_arg(t, c, 0));
+	const char *file = string_at(t, i, call_arg(t, c, 1));
 
 	if (text && file)
 		thread_fault(t, i, FAULT_ASSERT, "%s:%u: assertion `%s' failed", file,

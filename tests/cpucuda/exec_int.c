@@ -203,14 +203,14 @@ void exec_bfind(struct thread *t, const struct insn *i)
 /* The n-th set bit at or above (n > 0) or at or below (n < 0) a base. */
 void exec_fns(struct thread *t, const struct insn *i)
 {
-	uint32_t mask = val(t, &i->a[1]), base = val(t, &i->a[2]);
-	int n = val(t, &i->a[3]), step = n < 0 ? -1 : 1, at = (int)base;
+	uint32_t mask = val(t, &i->a[1]), base = val(t, &i->a[2]), n = val(t, &i->a[3]);
+	int step = (int32_t)n < 0 ? -1 : 1, at = (int)base;
 
 	if (!n) {
 		put(t, &i->a[0], PTX_T_U32, base < 32 && (mask >> base & 1) ? base : ~0u);
 		return;
 	}
-	for (n = n < 0 ? -n : n; at >= 0 && at < 32; at += step)
+	for (n = step < 0 ? -n : n; at >= 0 && at < 32; at += step)
 		if (mask >> at & 1 && !--n)
 			break;
 	put(t, &i->a[0], PTX_T_U32, at >= 0 && at < 32 && !n ? (uint32_t)at : ~0u);
@@ -394,8 +394,8 @@ static bool compare(struct thread *t, const struct insn *i, unsigned int type)
 	uint64_t a, b;
 
 	if (is_float(type))
-		return float_compare(i->op, float_value(type, val(t, &i->a[1])),
-				     float_value(type, val(t, &i->a[2])));
+		return float_compare(i->op, float_source(i, type, val(t, &i->a[1])),
+				     float_source(i, type, val(t, &i->a[2])));
 	a = valn(t, &i->a[1], type);
 	b = valn(t, &i->a[2], type);
 	switch (i->op) {
@@ -425,8 +425,8 @@ static void setp_half2(struct thread *t, const struct insn *i)
 
 	for (k = 0; k < 2; k++)
 		put(t, &i->a[0].vec[k], PTX_T_PRED,
-		    combine(i->op2, float_compare(i->op, float_value(half, a >> 16 * k),
-						  float_value(half, b >> 16 * k)), c));
+		    combine(i->op2, float_compare(i->op, float_source(i, half, a >> 16 * k),
+						  float_source(i, half, b >> 16 * k)), c));
 }
 
 void exec_setp(struct thread *t, const struct insn *i)
@@ -463,7 +463,7 @@ void exec_selp(struct thread *t, const struct insn *i)
 void exec_slct(struct thread *t, const struct insn *i)
 {
 	uint64_t c = valn(t, &i->a[3], i->stype);
-	bool first = i->stype == PTX_T_F32 ? float_value(PTX_T_F32, c) >= 0 : (int64_t)c >= 0;
+	bool first = i->stype == PTX_T_F32 ? float_source(i, PTX_T_F32, c) >= 0 : (int64_t)c >= 0;
 
 	put(t, &i->a[0], i->type, first ? val(t, &i->a[1]) : val(t, &i->a[2]));
 }

@@ -23,7 +23,7 @@ struct matrix {
 	int64_t s[64 * 64];
 };
 
-static uint32_t element_bits(unsigned int type)
+uint32_t matrix_bits(unsigned int type)
 {
 	return type == M_U4 || type == M_S4 ? 4 : type == M_B1 ? 1 :
 		type == M_E4M3 || type == M_E5M2 ? 8 : type_bits(type);
@@ -139,7 +139,7 @@ static uint32_t element(const struct insn *i, uint32_t which, uint32_t lane, uin
 static void gather(struct thread *first, const struct insn *i, uint32_t which, const struct opnd *o,
 		   unsigned int type, struct matrix *m, bool raw)
 {
-	uint32_t bits = element_bits(type), e = register_bits(type) / bits, lane, r, j;
+	uint32_t bits = matrix_bits(type), e = register_bits(type) / bits, lane, r, j;
 	uint64_t v;
 
 	for (lane = 0; lane < 32; lane++)
@@ -154,7 +154,7 @@ static void gather(struct thread *first, const struct insn *i, uint32_t which, c
 static void scatter(struct thread *first, const struct insn *i, uint32_t which,
 		    const struct opnd *o, unsigned int type, const struct matrix *m, bool raw)
 {
-	uint32_t bits = element_bits(type), e = register_bits(type) / bits, lane, r, j;
+	uint32_t bits = matrix_bits(type), e = register_bits(type) / bits, lane, r, j;
 	uint64_t mask = bits < 64 ? (1ull << bits) - 1 : ~0ull, v;
 
 	for (lane = 0; lane < 32; lane++)
@@ -207,7 +207,7 @@ static void multiply(struct thread *first, const struct insn *i)
 static void transfer(struct thread *first, const struct insn *i, bool store)
 {
 	const struct opnd *addr = &i->a[store ? 0 : 1], *frag = &i->a[store ? 1 : 0];
-	uint32_t bits = element_bits(i->type), rows = rows_of(i, i->op2), row, col, at;
+	uint32_t bits = matrix_bits(i->type), rows = rows_of(i, i->op2), row, col, at;
 	uint32_t columns = columns_of(i, i->op2), stride, size = bits < 8 ? 1 : bits / 8;
 	bool by_column = i->flags & F_RIGHT;
 	struct opnd there = *addr;

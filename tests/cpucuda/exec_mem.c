@@ -3,28 +3,34 @@
 #include <string.h>
 #include "exec.h"
 
+/* The host may read and write what is mapped at the same time: no access is torn. */
 static uint64_t load(const uint8_t *p, unsigned int size)
 {
-	uint64_t v = 0;
-
 	switch (size) {
-	case 1: return *(const volatile uint8_t *)p;
-	case 2: return *(const volatile uint16_t *)p;
-	case 4: return *(const volatile uint32_t *)p;
-	case 8: return *(const volatile uint64_t *)p;
+	case 1: return __atomic_load_n(p, __ATOMIC_RELAXED);
+	case 2: return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
+	case 4: return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+	default: return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
 	}
-	memcpy(&v, p, size);
-	return v;
 }
 
 static void store(uint8_t *p, unsigned int size, uint64_t v)
 {
 	switch (size) {
-	case 1: *(volatile uint8_t *)p = v; break;
-	case 2: *(volatile uint16_t *)p = v; break;
-	case 4: *(volatile uint32_t *)p = v; break;
-	case 8: *(volatile uint64_t *)p = v; break;
+	case 1: __atomic_store_n(p, v, __ATOMIC_RELAXED); break;
+	case 2: __atomic_store_n((uint16_t *)p, v, __ATOMIC_RELAXED); break;
+	case 4: __atomic_store_n((uint32_t *)p, v, __ATOMIC_RELAXED); break;
+	default: __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
 	}
+}
+
+/* False: somebody on the host was quicker. */
+static bool replace(uint8_t *p, unsigned int size, uint64_t old, uint64_t v)
+{
+#define REPLACE(type) __atomic_compare_exchange_n((type *)p, &(type){ old }, v, false,	\
+						  __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+	return size == 2 ? REPLACE(uint16_t) : size == 4 ? REPLACE(uint32_t) : REPLACE(uint64_t);
+#undef REPLACE
 }
 
 void exec_ld(struct thread *t, const struct insn *i)
@@ -99,34 +105,44 @@ void exec_atom(struct thread *t, const struct insn *i)
 {
 	unsigned int size = type_size(i->type), at = i->flags & F_NORET ? 0 : 1;
 	uint8_t *p = access_at(t, i, &i->a[at], i->space, size);
-	uint64_t old, v, c;
+	uint64_t old, v, c, to;
 
 	if (!p)
 		return;
-	old = norm(i->type, load(p, size));
 	v = valn(t, &i->a[at + 1], i->type);
 	c = i->op == A_CAS ? val(t, &i->a[at + 2]) : 0;
-	store(p, size, is_float(i->type) && i->op <= A_MAX ? float_update(i, old, v) :
-	      atom_update(i->type, i->op, old, v, c));
+	do {
+		old = norm(i->type, load(p, size));
+		to = is_float(i->type) && i->op <= A_MAX ? float_update(i, old, v) :
+			atom_update(i->type, i->op, old, v, c);
+	} while (!replace(p, size, old, to));
 	if (at)
 		put(t, &i->a[0], i->type, old);
 }
 
-/* cp.async: done at once, so that waiting for it needs nothing */
+/*
+ * cp.async [to], [from], size {, how much is read of it, or whether to ignore the source}:
+ * done at once, so that waiting for it needs nothing. What isn't read becomes zero.
+ */
 void exec_copy(struct thread *t, const struct insn *i)
 {
 	uint32_t size = val(t, &i->a[2]), from = i->n > 3 ? val(t, &i->a[3]) : size;
-	uint8_t *d = access_at(t, i, &i->a[0], PTX_SPACE_SHARED, size), *s;
+	uint8_t *d, *s;
 
-	if (!d)
+	if (size != 4 && size != 8 && size != 16) {
+		thread_fault(t, i, FAULT_MISALIGNED, "a copy of %u bytes", size);
 		return;
+	}
+	if (i->n > 3 && i->a[3].kind == K_REG && i->a[3].size == 1)	/* a predicate */
+		from = from & 1 ? 0 : size;
 	if (from > size)
 		from = size;
-	memset(d + from, 0, size - from);
-	if (!from)
+	d = access_at(t, i, &i->a[0], PTX_SPACE_SHARED, size);
+	s = d && from ? range_at(t, i, &i->a[1], PTX_SPACE_GLOBAL, from, size) : NULL;
+	if (!d || (from && !s))
 		return;
-	s = access_at(t, i, &i->a[1], PTX_SPACE_GLOBAL, from);
-	if (s)
+	memset(d + from, 0, size - from);
+	if (from)
 		memcpy(d, s, from);
 }
 
@@ -149,7 +165,10 @@ void exec_cvta(struct thread *t, const struct insn *i)
 	struct block *b = t->b;
 
 	if (i->space == PTX_SPACE_SHARED) {
-		if (!(i->flags & F_TO) && v >> 24 && v >> 24 <= 16) {
+		if (i->flags & F_TO) {
+			b = shared_owner(t, v);
+			v += b && b != t->b ? (uint64_t)(b->rank + 1) << 24 : 0;
+		} else if (v >> 24 && v >> 24 <= 16) {
 			b = member(t, (v >> 24) - 1);
 			v &= 0xffffff;
 		}
@@ -163,17 +182,17 @@ void exec_cvta(struct thread *t, const struct insn *i)
 void exec_isspacep(struct thread *t, const struct insn *i)
 {
 	uint64_t v = val(t, &i->a[1]);
-	struct block *b = t->b;
-	bool shared = shared_owner(t, v) != NULL;
+	struct block *b = t->b, *owner = shared_owner(t, v);
 	bool local = v - (uint64_t)(uintptr_t)t->local < dev.stack_bytes && b->local;
 	bool param = v - (uint64_t)(uintptr_t)b->g->params < b->g->f->param_bytes;
-	bool r;
+	bool constant = program_constant(v), r;
 
 	switch (i->space) {
-	case PTX_SPACE_SHARED: r = shared; break;
+	case PTX_SPACE_SHARED: r = i->op ? owner != NULL : owner == b; break;
 	case PTX_SPACE_LOCAL: r = local; break;
 	case PTX_SPACE_PARAM: r = param; break;
-	case PTX_SPACE_GLOBAL: r = !shared && !local; break;
+	case PTX_SPACE_CONST: r = constant; break;
+	case PTX_SPACE_GLOBAL: r = !owner && !local && !constant; break;	/* .param lies there */
 	default: r = false;
 	}
 	put(t, &i->a[0], PTX_T_PRED, r);

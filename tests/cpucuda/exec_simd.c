@@ -23,7 +23,7 @@ static int64_t combine(unsigned int op, int64_t a, int64_t b)
 	case PTX_OP_min: return a < b ? a : b;
 	case PTX_OP_max: return a > b ? a : b;
 	case PTX_OP_abs: return a > b ? a - b : b - a;	/* vabsdiff */
-	default: return (a + b + 1) >> 1;		/* vavrg */
+	default: return (a + b + (a + b >= 0)) >> 1;	/* vavrg: halves go away from zero */
 	}
 }
 

@@ -92,6 +92,11 @@ static struct texel texel_at(const struct texture *x, const struct texture_level
 	return r;
 }
 
+static uint32_t layer_of(const struct texture *x, int64_t layer)
+{
+	return layer < 0 || !x->layers ? 0 : layer < x->layers ? layer : x->layers - 1;
+}
+
 /* A coordinate that is outside comes inside; false: it is the border's. */
 static bool inside(int64_t *at, uint32_t n, unsigned int mode, bool normalized)
 {
@@ -118,7 +123,7 @@ static struct texel read_texel(const struct texture *x, const struct texture_lev
 	struct texel border = { { 0 }, { 0 } };
 	int64_t at[3];
 	uint32_t k;
-	bool in = true;
+	bool in = l->base;
 
 	memcpy(at, from, sizeof(at));
 	for (k = 0; k < 3; k++)
@@ -274,11 +279,10 @@ void exec_tex(struct thread *t, const struct insn *i)
 
 	if (!x)
 		return;
-	if (layered) {
+	if (layered)
 		layer = coordinate(t, c, 0);
-		if (!(i->op2 & TEX_CUBE))
-			layer = (int32_t)layer < 0 ? 0 : layer >= x->layers ? x->layers - 1 : layer;
-	}
+	if (!(i->op2 & TEX_CUBE))
+		layer = layer_of(x, (int32_t)layer);
 	if (i->op2 & TEX_LEVEL)
 		lod = i->stype == PTX_T_S32 ? (float)(int32_t)val(t, &i->a[2]) :
 			float_of(val(t, &i->a[2]));
@@ -288,13 +292,11 @@ void exec_tex(struct thread *t, const struct insn *i)
 		f[k] = float_of(coordinate(t, c, layered + k));
 		at[k] = (int32_t)coordinate(t, c, layered + k);
 	}
-	if (i->op2 & TEX_CUBE) {
-		layer = layer * 6 + cube_face(f, f);
-		layer = layer >= x->layers ? x->layers - 1 : layer;
-	}
+	if (i->op2 & TEX_CUBE)
+		layer = layer_of(x, (int64_t)(int32_t)layer * 6 + cube_face(f, f));
 	if (i->stype == PTX_T_S32)
-		r = read_texel(x, lod < x->levels ? &x->level[(uint32_t)lod] : &no_level, layer,
-			       at);
+		r = read_texel(x, lod >= 0 && lod < x->levels ? &x->level[(uint32_t)lod] :
+			       &no_level, layer, at);
 	else
 		r = sample_level(x, layer, f, lod);
 	give(t, &i->a[0], &r, i->type);
@@ -322,7 +324,8 @@ void exec_tld4(struct thread *t, const struct insn *i)
 				f *= d ? x->level[0].height : x->level[0].width;
 			at[d] = (int64_t)floorf(f - 0.5f) + step[k][d];
 		}
-		one = read_texel(x, &x->level[0], layered ? coordinate(t, c, 0) : 0, at);
+		one = read_texel(x, &x->level[0],
+				 layered ? layer_of(x, (int32_t)coordinate(t, c, 0)) : 0, at);
 		r.bits[k] = one.bits[i->op];
 	}
 	give(t, &i->a[0], &r, i->type);
@@ -377,7 +380,7 @@ static uint8_t *surface_at(struct thread *t, const struct insn *i, const struct 
 			continue;
 		}
 		if (at[k] < 0 || at[k] + (k ? 1 : (int64_t)size) > n[k]) {
-			out |= i->op != SURFACE_CLAMP;
+			out |= i->op != SURFACE_CLAMP || (int64_t)size > n[0];
 			at[k] = at[k] < 0 ? 0 : n[k] - (k ? 1 : (int64_t)size);
 		}
 	}

@@ -16,9 +16,11 @@ $(call program,tests/cpucuda/cut-test,tests/cpucuda/cut-test.c tests/cpucuda/cut
 	$(O)/tests/cuda/corpus.a)
 tests-y += $(O)/tests/cpucuda/cut-test
 
-$(call program,tests/cpucuda/units-test,tests/cpucuda/units-test.c,\
+# The instructions one by one.
+cpucuda-unit = $(call program,tests/cpucuda/$(1),$(addprefix tests/cpucuda/,$(1).c unit.c),\
 	$(O)/tests/cpucuda/exec.a $(O)/libptx.a -lm)
-tests-y += $(O)/tests/cpucuda/units-test
+$(foreach t,units-test edges-test,$(call cpucuda-unit,$(t)))
+tests-y += $(addprefix $(O)/tests/cpucuda/,units-test edges-test)
 
 $(call program,tests/cpucuda/coverage-test,tests/cpucuda/coverage-test.c tests/cpucuda/corpus.c,\
 	$(O)/tests/cpucuda/exec.a $(O)/libptx.a $(corpus-whole) -lm,$(O)/tests/cuda/corpus.a)

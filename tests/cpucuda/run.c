@@ -92,6 +92,7 @@ struct grid *grid_make(struct func *f, const uint32_t dim[3], const uint32_t blo
 {
 	struct grid *g = calloc(1, sizeof(*g));
 	struct mem_block *ws;
+	uint64_t blocks;
 
 	if (!g)
 		return NULL;
@@ -99,7 +100,8 @@ struct grid *grid_make(struct func *f, const uint32_t dim[3], const uint32_t blo
 	memcpy(g->dim, dim, sizeof(g->dim));
 	memcpy(g->block, block, sizeof(g->block));
 	memcpy(g->cluster, cluster, sizeof(g->cluster));
-	g->total = dim[0] * dim[1] * dim[2];
+	blocks = (uint64_t)dim[0] * dim[1] * dim[2];
+	g->total = blocks;
 	g->dynamic = dynamic;
 	g->shared_bytes = ((f->static_shared + 127) & ~127u) + dynamic;
 	g->per_sm = blocks_per_sm(f, block[0] * block[1] * block[2], dynamic);
@@ -115,7 +117,8 @@ struct grid *grid_make(struct func *f, const uint32_t dim[3], const uint32_t blo
 			memset(ws->host, 0, 256);
 		g->workspace = ws ? ws->addr : 0;
 	}
-	if (!g->params || !g->blocks || (cooperative && !g->workspace) || !shuffle(g)) {
+	if (!g->params || !g->blocks || (cooperative && !g->workspace) ||
+	    blocks != g->total || !shuffle(g)) {
 		grid_free(g);
 		return NULL;
 	}
@@ -311,6 +314,8 @@ static bool start_cluster(struct grid *g)
 		sm = room(g);
 		b = block_make(g, cluster_block(g, start, k), sm < 0 ? 0 : sm);
 		if (!b) {
+			if (!k)
+				free(c);
 			no_memory(g);
 			return false;
 		}
@@ -406,7 +411,7 @@ static void poke(void)
 	for (k = 0; k < dev.n_poke; k++) {
 		if (dev.steps < dev.poke[k].at)
 			continue;
-		*(volatile uint32_t *)dev.poke[k].word = dev.poke[k].value;
+		__atomic_store_n(dev.poke[k].word, dev.poke[k].value, __ATOMIC_RELEASE);
 		dev.poke[k--] = dev.poke[--dev.n_poke];
 	}
 }

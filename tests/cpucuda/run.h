@@ -34,6 +34,8 @@ struct thread {
 	const struct insn *wait;	/* what it waits in */
 	uint32_t mask;			/* warp operations: who must come */
 	uint64_t value, value2;		/* what it brings there */
+	uint32_t phase;			/* of the cluster, when it arrived there; in_cluster: has it? */
+	bool in_cluster;
 	uint64_t *regs;
 	uint32_t n_regs, cap_regs;
 	struct frame *frames;
@@ -141,9 +143,13 @@ void thread_return(struct thread *t, const struct insn *i);
 void barrier_check(struct block *b, uint32_t id);
 void warp_check(struct thread *t);
 void cluster_check(struct cluster *c);
-/* Where an access of @size bytes goes; NULL: it has faulted. */
+/* Where an access of @size bytes, a power of two, goes; NULL: it has faulted. */
 uint8_t *access_at(struct thread *t, const struct insn *i, const struct opnd *addr,
 		   unsigned int space, uint32_t size);
+/* The same for any size, at a multiple of @align. */
+uint8_t *range_at(struct thread *t, const struct insn *i, const struct opnd *addr,
+		  unsigned int space, uint32_t size, uint32_t align);
+const char *string_at(struct thread *t, const struct insn *i, uint64_t addr);
 uint8_t *generic_at(struct thread *t, const struct insn *i, uint64_t addr, uint32_t size);
 uint64_t special(struct thread *t, const struct opnd *o);
 uint64_t opnd_slow(struct thread *t, const struct opnd *o);

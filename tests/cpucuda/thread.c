@@ -66,6 +66,7 @@ void thread_end(struct thread *t)
 			warp_check(&t[(int)k - t->lane]);
 	if (b->cluster) {
 		b->cluster->alive--;
+		b->cluster->arrived -= t->in_cluster && t->phase == b->cluster->phase;
 		cluster_check(b->cluster);
 	}
 }
@@ -202,7 +203,6 @@ void thread_return(struct thread *t, const struct insn *i)
 {
 	struct frame done = t->frames[t->depth--], *back = &t->frames[t->depth];
 	const struct call *c = done.call;
-	uint64_t v = 0;
 	uint32_t k, n;
 
 	(void)i;
@@ -212,6 +212,7 @@ void thread_return(struct thread *t, const struct insn *i)
 	t->top = done.base;
 	for (k = 0; k < c->n_rets && k < done.f->n_rets; k++) {
 		const uint8_t *from = t->local + done.base + done.f->ret_offset[k];
+		uint64_t v = 0;
 
 		n = c->rets[k].size < done.f->ret_size[k] ? c->rets[k].size : done.f->ret_size[k];
 		if (c->rets[k].here.kind == K_FRAME) {
@@ -259,6 +260,13 @@ static void bad_address(struct thread *t, const struct insn *i, uint64_t addr, u
 		     "nothing is there");
 }
 
+/* What may go to global memory. A bulk copy from there goes to shared memory. */
+static bool writes(const struct insn *i)
+{
+	return i->fn == exec_st || i->fn == exec_atom || i->fn == exec_wmma_store ||
+		(i->fn == exec_bulk && i->space == PTX_SPACE_GLOBAL);
+}
+
 /* Device memory, or the host's that is mapped, as far as this kernel may go. */
 static uint8_t *memory_at(struct thread *t, const struct insn *i, uint64_t addr, uint32_t size,
 			  const char *space)
@@ -277,7 +285,7 @@ static uint8_t *memory_at(struct thread *t, const struct insn *i, uint64_t addr,
 			     (unsigned long long)addr, g->device);
 		return NULL;
 	}
-	if (b->read_only >> g->device & 1 && i && (i->fn == exec_st || i->fn == exec_atom)) {
+	if (b->read_only >> g->device & 1 && i && writes(i)) {
 		thread_fault(t, i, FAULT_ADDRESS, "0x%llx is memory that may only be read",
 			     (unsigned long long)addr);
 		return NULL;
@@ -329,11 +337,9 @@ static uint8_t *shared_at(struct thread *t, const struct insn *i, uint64_t addr,
 static uint8_t *find_space(struct thread *t, const struct insn *i, const struct opnd *o,
 			   unsigned int space, uint64_t addr, uint32_t size)
 {
-	if (o->kind == K_FRAME && !o->base_reg) {
-		if (t->base + o->imm + size <= t->top || t->base + o->imm + size <= dev.stack_bytes)
-			return t->local + t->base + o->imm;
-		bad_address(t, i, o->imm, size, "local");
-		return NULL;
+	if (o->kind == K_FRAME) {
+		addr = t->base + o->imm;
+		space = PTX_SPACE_LOCAL;
 	}
 	switch (space) {
 	case PTX_SPACE_SHARED:
@@ -353,8 +359,8 @@ static uint8_t *find_space(struct thread *t, const struct insn *i, const struct 
 	}
 }
 
-uint8_t *access_at(struct thread *t, const struct insn *i, const struct opnd *o, unsigned int space,
-		   uint32_t size)
+uint8_t *range_at(struct thread *t, const struct insn *i, const struct opnd *o, unsigned int space,
+		  uint32_t size, uint32_t align)
 {
 	uint64_t addr = opnd_slow(t, o);
 	uint8_t *p;
@@ -362,10 +368,28 @@ uint8_t *access_at(struct thread *t, const struct insn *i, const struct opnd *o,
 	if (o->base_reg && o->size == 4)
 		addr = (uint32_t)addr;
 	p = find_space(t, i, o, space, addr, size);
-	if (p && size && (addr & (size - 1)) && !(size & (size - 1))) {
+	if (p && addr & (align - 1)) {
 		thread_fault(t, i, FAULT_MISALIGNED, "%u bytes at 0x%llx, which isn't a multiple",
 			     size, (unsigned long long)addr);
 		return NULL;
 	}
 	return p;
+}
+
+uint8_t *access_at(struct thread *t, const struct insn *i, const struct opnd *o, unsigned int space,
+		   uint32_t size)
+{
+	return range_at(t, i, o, space, size, size);
+}
+
+/* A string ends before its memory does. */
+const char *string_at(struct thread *t, const struct insn *i, uint64_t addr)
+{
+	uint64_t k = 0;
+	uint8_t *p;
+
+	do {
+		p = generic_at(t, i, addr + k, 1);
+	} while (p && *p && ++k);
+	return p ? (const char *)p - k : NULL;
 }

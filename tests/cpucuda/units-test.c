@@ -7,70 +7,8 @@
  * second time, shape by shape, as the figures of the PTX ISA have it.
  */
 #include <math.h>
-#include "harness.h"
-#include "exec.h"
-#include "memory.h"
 #include "texture.h"
-
-#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
-#define WORDS 4096
-
-static struct mem_block *out, *in;
-static uint32_t seed = 20261122;
-
-static uint32_t draw(uint32_t n)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % n;
-}
-
-/* Runs kernel k(.u64 out, .u64 in, .u64 x) with one block; false: it failed. */
-static bool run(const char *text, uint32_t threads, uint64_t x)
-{
-	static const uint32_t one[3] = { 1, 1, 1 };
-	uint32_t block[3] = { threads, 1, 1 };
-	uint64_t params[3];
-	struct program p;
-	struct grid *g;
-	bool ok;
-
-	if (!out) {
-		out = mem_alloc(0, WORDS * 4, MEM_DEVICE, NULL);
-		in = mem_alloc(0, WORDS * 4, MEM_DEVICE, NULL);
-		ASSERT_TRUE(out && in);
-	}
-	dev.limit = 10000000;
-	if (program_decode(&p, text, strlen(text), "units", &p)) {
-		test_fail("%s", p.error);
-		return false;
-	}
-	params[0] = out->addr;
-	params[1] = in->addr;
-	params[2] = x;
-	g = grid_make(program_entry(&p, "k"), one, block, one, 0, params, false, 0);
-	ASSERT_TRUE(g);
-	while (!grids_step(&g, 1, 100000))
-		;
-	ok = !g->fault;
-	if (!ok)
-		test_fail("%s", dev.fault_text);
-	grid_free(g);
-	mem_free_owner(&p);
-	program_free(&p);
-	return ok;
-}
-
-static void prepare(void)
-{
-	uint32_t k;
-
-	if (!out)
-		run(HEAD ".visible .entry k(.param .u64 o, .param .u64 i, .param .u64 x) { ret; }", 1, 0);
-	for (k = 0; k < WORDS; k++) {
-		((uint32_t *)in->host)[k] = 0;
-		((uint32_t *)out->host)[k] = 0xdead;
-	}
-}
+#include "unit.h"
 
 /* Where element @i of a lane's share is: as the manual has it for each shape. */
 struct at { int row, col; };

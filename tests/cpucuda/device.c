@@ -119,11 +119,12 @@ static CUresult set_now(const struct work *w)
 static bool word_there(const struct work *w)
 {
 	uint8_t *p = mem_host(w->word.addr, w->word.wide ? 8 : 4);
-	uint64_t v = 0, want = w->word.value;
+	uint64_t v, want = w->word.value;
 
 	if (!p)
 		return true;
-	memcpy(&v, p, w->word.wide ? 8 : 4);
+	v = w->word.wide ? __atomic_load_n((uint64_t *)p, __ATOMIC_ACQUIRE) :
+		__atomic_load_n((uint32_t *)p, __ATOMIC_ACQUIRE);
 	switch (w->word.flags & 3) {
 	case 0: return w->word.wide ? (int64_t)(v - want) >= 0 :
 		(int32_t)((uint32_t)v - (uint32_t)want) >= 0;
@@ -203,8 +204,10 @@ static bool perform(struct op *o)
 		return event_happened(o->w.event.e, o->w.event.gen);
 	case W_WRITE_VALUE:
 		p = mem_host(o->w.word.addr, o->w.word.wide ? 8 : 4);
-		if (p)
-			memcpy(p, &o->w.word.value, o->w.word.wide ? 8 : 4);
+		if (p && o->w.word.wide)
+			__atomic_store_n((uint64_t *)p, o->w.word.value, __ATOMIC_RELEASE);
+		else if (p)
+			__atomic_store_n((uint32_t *)p, o->w.word.value, __ATOMIC_RELEASE);
 		break;
 	case W_WAIT_VALUE:
 		return word_there(&o->w) || c->error;
@@ -267,7 +270,6 @@ static bool look(struct grid **g, uint32_t *n, bool *waits)
 	*waits = false;
 	for (k = 0; k < n_all; k++)
 		for (s = all[k]->streams; s; s = next) {
-			next = s->next;
 			while (s->head && may_begin(s) && perform(s->head)) {
 				pop(s);
 				moved = true;
@@ -275,6 +277,7 @@ static bool look(struct grid **g, uint32_t *n, bool *waits)
 			if (s->head && s->head->g && *n < 64)
 				g[(*n)++] = s->head->g;
 			*waits |= s->head && s->head->w.kind == W_WAIT_VALUE;
+			next = s->next;	/* a host function may have taken others away */
 			if (s->gone && !s->head)
 				stream_free(s);
 		}

@@ -149,15 +149,15 @@ TEST(caps_are_kept_for_the_next_start)
 
 /* A stream that waits for a word in the program's memory: nothing behind it can run. */
 struct stall {
-	volatile uint32_t *word;
+	uint32_t *word;
 	CUdeviceptr there;
 };
 
 static void stall(struct stall *st, CUstream s)
 {
 	MUST(cuMemHostAlloc((void **)&st->word, 4096, 2));	/* mapped */
-	MUST(cuMemHostGetDevicePointer_v2(&st->there, (void *)st->word, 0));
-	*st->word = 0;
+	MUST(cuMemHostGetDevicePointer_v2(&st->there, st->word, 0));
+	__atomic_store_n(st->word, 0, __ATOMIC_RELEASE);
 	MUST(cuStreamWaitValue32_v2(s, st->there, 1, 0));
 }
 
@@ -214,7 +214,7 @@ static void returns(void *arg)
 	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(e));
 	EXPECT_EQ(0, __atomic_load_n(&seen, __ATOMIC_SEQ_CST));
 
-	*st.word = 1;
+	__atomic_store_n(st.word, 1, __ATOMIC_RELEASE);
 	OK(cuEventSynchronize(e));
 	OK(cuStreamSynchronize(t));
 	OK(cuMemcpyDtoH_v2(out, d, sizeof(out)));

@@ -26,7 +26,7 @@ struct bench {
 	CUdeviceptr d;
 	CUstream s, t;
 	CUevent e;
-	volatile uint32_t *word;	/* a stream that waits for it goes on when it's 1 */
+	uint32_t *word;	/* a stream that waits for it goes on when it's 1 */
 	CUdeviceptr there;
 };
 
@@ -72,7 +72,7 @@ static void bench_make(struct bench *b)
 	MUST(cuStreamCreate(&b->t, 1));
 	MUST(cuEventCreate(&b->e, 0));
 	MUST(cuMemHostAlloc((void **)&b->word, 4096, 2));	/* mapped */
-	MUST(cuMemHostGetDevicePointer_v2(&b->there, (void *)b->word, 0));
+	MUST(cuMemHostGetDevicePointer_v2(&b->there, b->word, 0));
 	MUST(launch(b, b->s, 0));	/* from now on its like is known */
 	MUST(cuCtxSynchronize());
 }
@@ -80,7 +80,7 @@ static void bench_make(struct bench *b)
 /* Nothing that comes into the stream runs, so what is cut has a rest, which stays. */
 static void stall(struct bench *b)
 {
-	*b->word = 0;
+	__atomic_store_n(b->word, 0, __ATOMIC_RELEASE);
 	MUST(cuStreamWaitValue32_v2(b->s, b->there, 1, 0));
 }
 
@@ -179,7 +179,7 @@ static void behind(void *arg)
 	OK(launch(&b, b.s, 1));
 	OK(cuEventRecord(b.e, b.s));
 	refuse(1);
-	*b.word = 1;
+	__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);
 	EXPECT_EQ(NO_ROOM, cuEventSynchronize(b.e));
 	OK(cuStreamSynchronize(b.s));
 
@@ -193,7 +193,7 @@ static void behind(void *arg)
 	refuse(WORDS / 4 + 1);		/* slices have as many blocks as there are units */
 	OK(launch(&b, b.s, 1));
 	OK(launch_packed(&b, b.s, 1));
-	*b.word = 1;
+	__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);
 	OK(cuStreamSynchronize(b.s));
 	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
 	for (i = 0; i < WORDS && out[i] == 2; i++)

@@ -408,4 +408,64 @@ TEST(modules_come_and_go_in_threads)
 	world_remove(&w);
 }
 
+/* Threads ask for the same function at the same time, and launch it at once. */
+static pthread_barrier_t together;
+static CUmodule of_all;
+
+static void *ask_and_launch(void *arg)
+{
+	uint32_t n = 3, out[512];
+	struct worker *me = arg;
+	CUfunction add;
+	CUdeviceptr d;
+	void *args[] = { &d, &n };
+	int i, j;
+
+	OK(cuCtxSetCurrent(me->p->ctx));
+	MUST(cuMemAlloc_v2(&d, sizeof(out)));
+	for (i = 0; i < 20; i++) {
+		if (!me->n)
+			MUST(program_load(&of_all));
+		OK(cuMemsetD32_v2(d, 0, 512));
+		pthread_barrier_wait(&together);
+		MUST(cuModuleGetFunction(&add, of_all, "add"));
+		OK(cuLaunchKernel(add, 16, 1, 1, 32, 1, 1, 0, NULL, args, NULL));
+		OK(cuMemcpyDtoH_v2(out, d, sizeof(out)));
+		for (j = 0; j < 512; j++)
+			EXPECT_EQ(3, out[j]);
+		pthread_barrier_wait(&together);
+		if (!me->n)
+			OK(cuModuleUnload(of_all));
+	}
+	OK(cuMemFree_v2(d));
+	return NULL;
+}
+
+static void functions_in_threads(void *arg)
+{
+	struct worker workers[4];
+	struct program p;
+	pthread_t t[4];
+	int i;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	program_start(&p);
+	pthread_barrier_init(&together, NULL, 4);
+	for (i = 0; i < 4; i++) {
+		workers[i] = (struct worker){ &p, i };
+		pthread_create(&t[i], NULL, ask_and_launch, &workers[i]);
+	}
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
+
+TEST(threads_ask_for_the_same_function)
+{
+	bed_make(&w, 60000);
+	EXPECT_EQ(0, child_wait(child_start(functions_in_threads, NULL)));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
 TEST_MAIN()

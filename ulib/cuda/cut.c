@@ -516,7 +516,7 @@ static bool is_worth_it(const struct cut *c, uint64_t full)
 	uint64_t ps = block_ps(c->record);
 
 	if (c->total <= full) {
-		c->record->why = "one wave";
+		gs_whole_because(c->record, "one wave");
 		return false;
 	}
 	return ps ? ps * c->total / 1000 > slice_ns + slice_ns / 2 : c->total >= 16 * full;
@@ -607,7 +607,7 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 	}, *own;
 	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED), seed;
 
-	record->why = "short";
+	gs_whole_because(record, "short");
 	if (c.total < 2 || __atomic_load_n(&gs_captures, __ATOMIC_RELAXED))
 		return false;
 	/* What is known to be short is out quickly. */
@@ -620,13 +620,13 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 	c.kernel = gs_record_kernel(record, lane->dev);
 	if (!c.kernel)
 		return false;
-	record->why = "waits for memory to change";
+	gs_whole_because(record, "waits for memory to change");
 	if (c.kernel->flags & GSX_WAITS)
 		return false;
-	record->why = "no variant to be used";
+	gs_whole_because(record, "no variant to be used");
 	c.mode = choose(&c, c.full, &c.variant);
 	if (c.mode < GSX_MODES) {
-		record->why = "a variable that it reaches can't be found";
+		gs_whole_because(record, "a variable that it reaches can't be found");
 		if (!gs_shared(record, c.mode, lane->context, &c.shared))
 			return false;
 	}

@@ -100,7 +100,7 @@ struct gs_context *gs_context_known(void)
 	if (!c)
 		c = context_add(handle);
 	if (c)
-		c->ordinal = ordinal;
+		__atomic_store_n(&c->ordinal, ordinal, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&gs_poll);
 	return c;
 }
@@ -108,10 +108,13 @@ struct gs_context *gs_context_known(void)
 struct gs_context *gs_context_current(void)
 {
 	struct gs_context *c = gs_context_known();
+	struct gs_device *dev = c ? __atomic_load_n(&c->dev, __ATOMIC_ACQUIRE) : NULL;
 
-	if (c && !c->dev)
-		c->dev = gs_device_of(c->ordinal);
-	return c && c->dev ? c : NULL;
+	if (c && !dev) {	/* whoever comes twice finds the same */
+		dev = gs_device_of(__atomic_load_n(&c->ordinal, __ATOMIC_RELAXED));
+		__atomic_store_n(&c->dev, dev, __ATOMIC_RELEASE);
+	}
+	return dev ? c : NULL;
 }
 
 /* The present one, or of a named stream, whose context may be another. */
@@ -166,15 +169,36 @@ static struct gs_lane *look(CUstream stream, CUcontext ctx)
 	uint32_t steps = 0;
 
 	for (; l && ++steps < 4096; l = __atomic_load_n(&l->chain, __ATOMIC_ACQUIRE))
-		if (l->stream == stream && (!ctx || l->context->handle == ctx) &&
-		    !__atomic_load_n(&l->dead, __ATOMIC_RELAXED))
+		if (!__atomic_load_n(&l->dead, __ATOMIC_ACQUIRE) &&
+		    __atomic_load_n(&l->stream, __ATOMIC_ACQUIRE) == stream &&
+		    (!ctx || __atomic_load_n(&l->context, __ATOMIC_RELAXED)->handle == ctx))
 			return l;
 	return NULL;
 }
 
-static bool is_idle(struct gs_lane *l)
+/* Without the lane's lock: more may have ended by the time. */
+static bool is_idle(const struct gs_lane *l)
 {
-	return __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE) == l->ended;
+	return __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE) ==
+	       __atomic_load_n(&l->ended, __ATOMIC_ACQUIRE);
+}
+
+/* The lane's lock is held; others look at it without. */
+static void set_count(struct gs_lane *l, uint32_t count)
+{
+	__atomic_store_n(&l->count, count, __ATOMIC_RELAXED);
+}
+
+static void drop_first(struct gs_lane *l)
+{
+	l->first = (l->first + 1) % GS_MARKS;
+	set_count(l, l->count - 1);
+}
+
+static void set_marked(struct gs_lane *l, uint64_t upto)
+{
+	if (l->marked < upto)
+		__atomic_store_n(&l->marked, upto, __ATOMIC_RELAXED);
 }
 
 /* Takes a lane that is dead and empty out of its chain, to be used again. */
@@ -183,7 +207,8 @@ static struct gs_lane *lane_again(void)
 	struct gs_lane *l, **at;
 
 	for (l = lanes; l; l = l->next) {
-		if (!l->dead || l->leaving || !is_idle(l) || l->count)
+		if (!l->dead || l->leaving || !is_idle(l) ||
+		    __atomic_load_n(&l->count, __ATOMIC_RELAXED))
 			continue;
 		for (at = l->bucket; *at && *at != l; at = &(*at)->chain)
 			;
@@ -206,10 +231,12 @@ static struct gs_lane *lane_make(CUstream stream, CUcontext ctx)
 {
 	struct gs_context *c = context_for(stream);
 	struct gs_lane **bucket = bucket_of(stream, ctx), *l;
+	struct gs_device *dev;
 	bool blocking;
 
 	if (!c)
 		return NULL;
+	dev = __atomic_load_n(&c->dev, __ATOMIC_ACQUIRE);
 	blocking = is_blocking(stream);
 	/* A function may have been looked up in another context than it is launched in. */
 	if (ctx && ctx != c->handle) {
@@ -230,13 +257,14 @@ static struct gs_lane *lane_make(CUstream stream, CUcontext ctx)
 		lanes = l;
 	}
 	l->bucket = bucket;
-	l->stream = stream;
-	l->context = c;
-	l->dev = c->dev;
+	__atomic_store_n(&l->context, c, __ATOMIC_RELAXED);
+	l->dev = dev;
 	l->per_thread = stream == CU_STREAM_PER_THREAD;
 	l->blocking = blocking;
-	l->marked = l->ended;
-	l->chain = *bucket;
+	__atomic_store_n(&l->marked, l->ended, __ATOMIC_RELAXED);
+	/* who has still got it from its last chain sees the above with the name */
+	__atomic_store_n(&l->stream, stream, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->chain, *bucket, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(bucket, l, __ATOMIC_RELEASE);
 out:
@@ -302,10 +330,9 @@ static void ended_upto(struct gs_lane *l, uint64_t upto, uint64_t upto_ns)
 		return;
 	n = upto - l->ended;
 	ns = upto_ns > l->ended_ns ? upto_ns - l->ended_ns : 0;
-	l->ended = upto;
+	__atomic_store_n(&l->ended, upto, __ATOMIC_RELEASE);
 	l->ended_ns += ns;
-	if (l->marked < upto)
-		l->marked = upto;
+	set_marked(l, upto);
 	gs_ended(l->dev, n, ns);
 }
 
@@ -361,9 +388,9 @@ void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, uint64_t es
 		gs_pause(0);
 		gs_reap(lane->dev);
 	}
-	lane->marks[(lane->first + lane->count++) % GS_MARKS] = m;
-	if (m.upto > lane->marked)
-		lane->marked = m.upto;
+	lane->marks[(lane->first + lane->count) % GS_MARKS] = m;
+	set_count(lane, lane->count + 1);
+	set_marked(lane, m.upto);
 	pthread_mutex_unlock(&lane->lock);
 }
 
@@ -388,7 +415,7 @@ static void reap_marks(struct gs_lane *l)
 	uint32_t i;
 
 	if (!l->per_thread) {
-		for (; l->count; l->first = (l->first + 1) % GS_MARKS, l->count--) {
+		for (; l->count; drop_first(l)) {
 			m = &l->marks[l->first];
 			if (!mark_has_happened(l, m))
 				break;
@@ -404,7 +431,8 @@ static void reap_marks(struct gs_lane *l)
 			continue;
 		}
 		ended_upto(l, l->ended + 1, l->ended_ns + m->upto_ns);
-		*m = l->marks[(l->first + --l->count) % GS_MARKS];
+		set_count(l, l->count - 1);
+		*m = l->marks[(l->first + l->count) % GS_MARKS];
 	}
 }
 
@@ -430,7 +458,7 @@ static void lane_dies(struct gs_lane *l)
 	struct gs_mark *m;
 
 	pthread_mutex_lock(&l->lock);
-	for (; l->count; l->first = (l->first + 1) % GS_MARKS, l->count--) {
+	for (; l->count; drop_first(l)) {
 		m = &l->marks[l->first];
 		put(l->context, m->end, m->begin != NULL);
 		if (m->begin)
@@ -455,7 +483,8 @@ void gs_reap(struct gs_device *dev)
 	REAL(cuCtxGetCurrent)(&present);
 	pthread_mutex_lock(&gs_poll);
 	for (l = lanes; l; l = l->next) {
-		if ((dev && l->dev != dev) || l->dead || (is_idle(l) && !l->count))
+		if ((dev && l->dev != dev) || l->dead ||
+		    (is_idle(l) && !__atomic_load_n(&l->count, __ATOMIC_RELAXED)))
 			continue;
 		pushed = l->context->handle != present &&
 			 !REAL(cuCtxPushCurrent_v2)(l->context->handle);
@@ -482,7 +511,8 @@ void gs_lanes_mark_all(void)
 	pthread_mutex_unlock(&gs_poll);
 	for (; l; l = l->next) {
 		pthread_mutex_lock(&l->lock);
-		open = !l->dead && !l->per_thread && l->context->handle == present &&
+		open = !__atomic_load_n(&l->dead, __ATOMIC_ACQUIRE) && !l->per_thread &&
+		       l->context->handle == present &&
 		       __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE) > l->marked;
 		pthread_mutex_unlock(&l->lock);
 		if (open)
@@ -517,7 +547,7 @@ void gs_lane_forget(CUstream stream)
 		lane_dies(l);
 	} else {
 		pthread_mutex_lock(&l->lock);
-		l->stream = NULL;	/* found no more */
+		__atomic_store_n(&l->stream, NULL, __ATOMIC_RELEASE);	/* found no more */
 		pthread_mutex_unlock(&l->lock);
 	}
 	pthread_mutex_unlock(&gs_poll);
@@ -575,7 +605,7 @@ static void context_goes(struct gs_context *c)
 	for (l = lanes; l; l = l->next)
 		if (l->context == c && (l->leaving || !l->dead)) {
 			l->leaving = false;
-			l->count = 0;
+			set_count(l, 0);
 			lane_dies(l);
 		}
 	for (at = &contexts; *at != c; at = &(*at)->next)

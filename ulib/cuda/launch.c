@@ -102,10 +102,13 @@ static void tell(const struct gs_record *record, const struct gs_launch *l)
 {
 	uint64_t ns = __atomic_load_n(&record->block_ps, __ATOMIC_RELAXED) * blocks_of(l) / 1000;
 
-	if (__builtin_expect(ns < TELL_NS && record->launches != 1, 1))
+	const char *why = __atomic_load_n(&record->why, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(ns < TELL_NS &&
+			     __atomic_load_n(&record->launches, __ATOMIC_RELAXED) != 1, 1))
 		return;
 	gpushare_launched(record->title ? record->title : l->whole ? "(graph)" : "(unknown)", "whole",
-			  l->whole ? "must not be cut" : record->why ? record->why : "no PTX");
+			  l->whole ? "must not be cut" : why ? why : "no PTX");
 }
 
 bool gs_param_sizes(const struct gs_record *record, const struct gs_launch *l, uint32_t *sizes,
@@ -233,7 +236,8 @@ CUresult gs_launch(const struct gs_launch *l)
 		__atomic_add_fetch(&gs_past_gate, 1, __ATOMIC_RELAXED);
 		return l->submit(l);
 	}
-	if (record && record->name && !l->whole && gs_cut_launch(lane, record, l, &r)) {
+	if (record && !l->whole && __atomic_load_n(&record->name, __ATOMIC_ACQUIRE) &&
+	    gs_cut_launch(lane, record, l, &r)) {
 		if (!r)
 			went_well(record, l);
 		return r;

@@ -22,6 +22,8 @@
 
 static struct gs_loaded *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Threads may ask for the same function at the same time. */
+static pthread_mutex_t knowing = PTHREAD_MUTEX_INITIALIZER;
 
 struct gs_loaded *gs_loaded_find(const void *handle)
 {
@@ -334,15 +336,19 @@ static void know(const void *handle, const char *name, const void *owner, enum g
 		found = GS_FOUND_BY_KERNEL;
 	}
 	r = gs_record_add(handle, owner);
-	if (!r || r->name)	/* or found before, perhaps in another way */
+	if (!r)
 		return;
-	r->ctx = ctx;
-	r->found = found;
-	r->why = "no PTX";
-	if (name && !r->title)
-		r->title = strdup(name);
-	if (l && !r->settings_lost)
-		__atomic_store_n(&r->name, r->title, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&knowing);
+	if (!r->name) {		/* else found before, perhaps in another way */
+		r->ctx = ctx;
+		r->found = found;
+		gs_whole_because(r, "no PTX");
+		if (name && !r->title)
+			r->title = strdup(name);
+		if (l && !r->settings_lost)
+			__atomic_store_n(&r->name, r->title, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&knowing);
 }
 
 HOOK(cuModuleGetFunction, CUfunction *f, CUmodule module, const char *name)
@@ -402,5 +408,6 @@ void gs_record_first(const struct gs_launch *l)
 void gs_modules_forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&knowing, NULL);
 	gs_variants_forget();
 }

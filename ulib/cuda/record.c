@@ -35,7 +35,7 @@ static struct gs_record *look(const void *handle)
 	uint32_t steps = 0;
 
 	for (; r && ++steps < 4096; r = __atomic_load_n(&r->chain, __ATOMIC_ACQUIRE))
-		if (__atomic_load_n(&r->handle, __ATOMIC_RELAXED) == handle)
+		if (__atomic_load_n(&r->handle, __ATOMIC_ACQUIRE) == handle)
 			return r;
 	return NULL;
 }
@@ -55,7 +55,6 @@ struct gs_record *gs_record_find(const void *handle)
 struct gs_record *gs_record_add(const void *handle, const void *owner)
 {
 	struct gs_record **bucket = bucket_of(handle), *r;
-	uint32_t lives;
 
 	pthread_mutex_lock(&lock);
 	r = look(handle);
@@ -72,12 +71,10 @@ struct gs_record *gs_record_add(const void *handle, const void *owner)
 		r = calloc(1, sizeof(*r));
 	if (!r)
 		goto out;
-	lives = r->lives;
-	memset(r, 0, sizeof(*r));
-	r->lives = lives;
-	r->handle = handle;
+	memset(&r->ctx, 0, sizeof(*r) - offsetof(struct gs_record, ctx));
 	r->owner = owner;
-	r->chain = *bucket;
+	__atomic_store_n(&r->handle, handle, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->chain, *bucket, __ATOMIC_RELAXED);
 	__atomic_store_n(bucket, r, __ATOMIC_RELEASE);
 out:
 	pthread_mutex_unlock(&lock);
@@ -92,8 +89,8 @@ static void take_out(struct gs_record **at, struct gs_record *r)
 	__atomic_add_fetch(&r->lives, 1, __ATOMIC_RELAXED);
 	free(r->title);
 	r->title = NULL;
-	r->name = NULL;
-	r->chain = unused;
+	__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->chain, unused, __ATOMIC_RELAXED);
 	unused = r;
 }
 
@@ -130,15 +127,16 @@ void gs_record_measured(struct gs_record *record, uint32_t life, uint64_t blocks
 {
 	uint64_t ps = blocks ? ns * 1000 / blocks : 0, old;
 
-	if (__atomic_load_n(&record->lives, __ATOMIC_RELAXED) != life)
-		return;	/* it is another kernel's by now */
 	if (!ps)
 		ps = 1;
-	old = __atomic_load_n(&record->block_ps, __ATOMIC_RELAXED);
-	if (old)
-		ps = ps > old ? old + (ps - old) / 4 : old - (old - ps) / 4;
-	__atomic_store_n(&record->block_ps, ps ? ps : 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&record->samples, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&lock);
+	if (record->lives == life) {	/* else it is another kernel's by now */
+		old = record->block_ps;
+		if (old)
+			ps = ps > old ? old + (ps - old) / 4 : old - (old - ps) / 4;
+		__atomic_store_n(&record->block_ps, ps ? ps : 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void gs_records_forget(void)

@@ -123,8 +123,8 @@ const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_de
 	}
 	k = take(r, l);
 	if (!k) {	/* not asked again */
-		r->why = l->too_much ? "too much is linked" : "no variant";
-		r->name = NULL;
+		gs_whole_because(r, l->too_much ? "too much is linked" : "no variant");
+		__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&making);
 	return k;
@@ -375,7 +375,7 @@ static CUresult was_set(CUresult rc, const void *handle, int what, int value, CU
 	if (i == GS_SETTINGS || (what >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
 				 what <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)) {
 		r->settings_lost = true;
-		r->name = NULL;
+		__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
 		__atomic_store_n(&r->kernel, NULL, __ATOMIC_RELEASE);
 		return rc;
 	}

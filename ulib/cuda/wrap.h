@@ -109,7 +109,7 @@ struct gs_lane {
 	bool dead;			/* gs_poll */
 	bool leaving;			/* dead, unless its context stays; gs_poll */
 	uint64_t submitted, submitted_ns;	/* counts up, without a lock */
-	pthread_mutex_t lock;		/* protects the rest */
+	pthread_mutex_t lock;		/* protects the rest; ended, marked, count are read without */
 	uint64_t ended, ended_ns;
 	uint64_t marked;
 	struct gs_mark marks[GS_MARKS];
@@ -181,12 +181,12 @@ struct gs_work;
 /* A record of what is launched: a function, a kernel or an instantiated graph. */
 struct gs_record {
 	struct gs_record *chain;
-	const void *handle;
+	const void *handle;		/* these two are read without a lock */
+	uint32_t lives;			/* how many handles it has served */
+	/* From here on it is cleared when it is used again. */
 	CUcontext ctx;			/* NULL: the present one */
 	uint64_t block_ps;		/* measured, picoseconds a block; 0: unknown */
-	uint32_t samples;
 	uint32_t launches;
-	uint32_t lives;			/* how many handles it has served */
 	uint64_t like[2];		/* block and shared memory of a launch that went well */
 	const void *owner;		/* module or library that it goes with */
 	enum gs_found found;
@@ -203,6 +203,12 @@ struct gs_record {
 	uint32_t n_settings;
 	bool settings_lost;		/* its variants can't be as it is: never cut */
 };
+
+/* Any thread that launches it says and reads this. */
+static inline void gs_whole_because(struct gs_record *record, const char *why)
+{
+	__atomic_store_n(&record->why, why, __ATOMIC_RELAXED);
+}
 
 /* record.c */
 struct gs_record *gs_record_find(const void *handle);

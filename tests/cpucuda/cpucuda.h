@@ -23,6 +23,8 @@ CPUCUDA_API void cpucuda_counts(uint64_t *steps, uint64_t *blocks, uint64_t *lau
 CPUCUDA_API uint64_t cpucuda_links(void);
 /* The @n-th launch from now (1: the next) is refused with this error, and does nothing. */
 CPUCUDA_API void cpucuda_refuse(uint64_t n, int error);
+/* From now on no module tells where its variable of that name is; NULL: all do. */
+CPUCUDA_API void cpucuda_hide(const char *name);
 /*
  * Once the device has run @steps more instructions, it writes @value to @word
  * (host memory): how tests stop kernels at repeatable moments. At most 64 wait.

@@ -461,4 +461,186 @@ TEST(what_would_take_long_goes_whole)
 	child(long_ones, NULL, "slice");
 }
 
+/* Which of its variables another input's function reaches can't be seen: each might be. */
+static void unseen(void *arg)
+{
+	static const char two[] = HEAD ".visible .global .u32 count = 100;\n"
+		".visible .global .u32 other = 7, spare = 8;\n"
+		".visible .func set() { st.global.u32 [other], 5; ret; }\n"
+		".visible .func (.param .u32 r) of(.param .u32 x) {\n"
+		".reg .u32 %r<3>; ld.param.u32 %r1, [x]; mul.lo.u32 %r2, %r1, 3;\n"
+		"red.global.add.u32 [count], 1; st.param.u32 [r], %r2; ret; }\n";
+	void (*hide)(const char *name) = (__typeof__(hide))dlsym(
+		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_hide");
+	static const struct {
+		const char *hidden;
+		bool whole;
+	} t[] = { { NULL, false }, { "count", true }, { "other", true }, { "spare", false } };
+	struct program p;
+	uint64_t seen;
+	char *cubin;
+	size_t size;
+	CUmodule m;
+	int i;
+
+	(void)arg;
+	ASSERT_TRUE(hide != NULL);
+	program_start(&p);
+	for (i = 0; i < 4; i++) {
+		cubin = linked(kernel, two, NULL, &size);
+		MUST(cuModuleLoadData(&m, cubin));
+		hide(t[i].hidden);
+		seen = run(function_of(m), NULL);
+		hide(NULL);
+		if (t[i].whole)
+			EXPECT_EQ(1, seen);
+		else
+			EXPECT_GE(seen, 2);
+		check_count(m, 100 + WORDS);
+		OK(cuModuleUnload(m));
+		free(cubin);
+	}
+}
+
+TEST(what_a_called_input_reaches_is_shared_or_all_is_whole)
+{
+	child(unseen, NULL, "slice");
+}
+
+/* A function's address, stored by an input that has no variables, for one that has. */
+static void by_address(void *arg)
+{
+	static const char pointers[] = HEAD ".extern .func bump(.param .u32 n);\n"
+		".visible .entry put(.param .u64 o) {\n"
+		".reg .u32 %r<3>; .reg .u64 %d<4>;\n"
+		"ld.param.u64 %d1, [o]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 8;\n"
+		"add.u64 %d1, %d1, %d2; mov.u64 %d3, bump; st.global.u64 [%d1], %d3; ret; }\n"
+		".visible .entry use(.param .u64 o) {\n"
+		".reg .u32 %r<3>; .reg .u64 %d<4>;\n"
+		"ld.param.u64 %d1, [o]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 8;\n"
+		"add.u64 %d1, %d1, %d2; ld.global.u64 %d3, [%d1];\n"
+		"proto: .callprototype _ (.param .u32 _);\n"
+		"{ .param .u32 a; st.param.u32 [a], 1; call %d3, (a), proto; }\nret; }\n",
+		counts[] = HEAD ".visible .global .u32 count = 100;\n"
+		".visible .func bump(.param .u32 n) {\n"
+		".reg .u32 %r<3>; ld.param.u32 %r1, [n]; red.global.add.u32 [count], %r1; ret; }\n";
+	CUfunction put, use;
+	struct program p;
+	CUdeviceptr d;
+	void *args[] = { &d };
+	uint32_t round;
+	char *cubin;
+	size_t size;
+	CUmodule m;
+
+	(void)arg;
+	program_start(&p);
+	cubin = linked(pointers, counts, NULL, &size);
+	MUST(cuModuleLoadData(&m, cubin));
+	MUST(cuModuleGetFunction(&put, m, "put"));
+	MUST(cuModuleGetFunction(&use, m, "use"));
+	MUST(cuMemAlloc_v2(&d, 8 * WORDS));
+	for (round = 0; round < 4; round++) {
+		/* Cut or not: one block never is. */
+		OK(cuLaunchKernel(put, WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+		OK(cuLaunchKernel(use, round & 1 ? WORDS : 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+		OK(cuCtxSynchronize());
+	}
+	check_count(m, 100 + 2 * WORDS + 2);
+	OK(cuModuleUnload(m));
+	free(cubin);
+}
+
+/* The same from an input that is machine code, and is there twice if it's linked again. */
+static void by_address_of_code(void *arg)
+{
+	static const char put[] = HEAD ".extern .func bump(.param .u32 n);\n"
+		".visible .entry k(.param .u64 o) {\n"
+		".reg .u32 %r<3>; .reg .u64 %d<4>;\n"
+		"ld.param.u64 %d1, [o]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 8;\n"
+		"add.u64 %d1, %d1, %d2; mov.u64 %d3, bump; st.global.u64 [%d1], %d3; ret; }\n",
+		counts[] = HEAD ".visible .global .u32 count = 100;\n"
+		".visible .func bump(.param .u32 n) {\n"
+		".reg .u32 %r<3>; ld.param.u32 %r1, [n]; red.global.add.u32 [count], %r1; ret; }\n"
+		".visible .entry use(.param .u64 o) {\n"
+		".reg .u64 %d<4>; ld.param.u64 %d1, [o]; ld.global.u64 %d3, [%d1];\n"
+		"proto: .callprototype _ (.param .u32 _);\n"
+		"{ .param .u32 a; st.param.u32 [a], 1; call %d3, (a), proto; }\nret; }\n";
+	struct program p;
+	CUdeviceptr d;
+	void *args[] = { &d };
+	char *cubin, *code;
+	CUfunction use;
+	CUlinkState l;
+	size_t size;
+	CUmodule m;
+
+	(void)arg;
+	program_start(&p);
+	code = linked(counts, NULL, NULL, &size);
+	l = begin();
+	MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_CUBIN, code, size, NULL, 0, NULL, NULL));
+	add(l, put);
+	cubin = end(l, &size);
+	free(code);
+	MUST(cuModuleLoadData(&m, cubin));
+	MUST(cuModuleGetFunction(&use, m, "use"));
+	MUST(cuMemAlloc_v2(&d, 8 * WORDS));
+	OK(cuLaunchKernel(function_of(m), WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	OK(cuLaunchKernel(use, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	OK(cuCtxSynchronize());
+	check_count(m, 101);
+	OK(cuModuleUnload(m));
+	free(cubin);
+}
+
+/* What is called reads the grid, and its input isn't the kernel's. */
+static void by_address_of_ids(void *arg)
+{
+	static const char use[] = HEAD ".visible .entry k(.param .u64 o, .param .u64 to) {\n"
+		".reg .u32 %r<3>; .reg .u64 %d<5>;\n"
+		"ld.param.u64 %d1, [o]; ld.global.u64 %d3, [%d1]; ld.param.u64 %d4, [to];\n"
+		"mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 4; add.u64 %d4, %d4, %d2;\n"
+		"proto: .callprototype _ (.param .u64 _);\n"
+		"{ .param .u64 a; st.param.u64 [a], %d4; call %d3, (a), proto; }\nret; }\n",
+		id[] = HEAD ".visible .func id(.param .u64 at) {\n"
+		".reg .u32 %r<2>; .reg .u64 %d<2>; ld.param.u64 %d1, [at]; mov.u32 %r1, %ctaid.x;\n"
+		"st.global.u32 [%d1], %r1; ret; }\n"
+		".visible .entry put(.param .u64 o) {\n"
+		".reg .u64 %d<4>; ld.param.u64 %d1, [o]; mov.u64 %d3, id; st.global.u64 [%d1], %d3;\n"
+		"ret; }\n";
+	uint32_t out[WORDS], i;
+	struct program p;
+	CUdeviceptr d, to;
+	void *args[] = { &d, &to };
+	CUfunction put;
+	char *cubin;
+	size_t size;
+	CUmodule m;
+
+	(void)arg;
+	program_start(&p);
+	cubin = linked(use, id, NULL, &size);
+	MUST(cuModuleLoadData(&m, cubin));
+	MUST(cuModuleGetFunction(&put, m, "put"));
+	MUST(cuMemAlloc_v2(&d, 8));
+	MUST(cuMemAlloc_v2(&to, sizeof(out)));
+	OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	OK(cuLaunchKernel(function_of(m), WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	OK(cuMemcpyDtoH_v2(out, to, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == i; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+	OK(cuModuleUnload(m));
+	free(cubin);
+}
+
+TEST(functions_by_address)
+{
+	child(by_address, NULL, "slice");
+	child(by_address, NULL, "guard");
+	child(by_address_of_code, NULL, "slice");
+	child(by_address_of_ids, NULL, "slice");
+}
+
 TEST_MAIN()

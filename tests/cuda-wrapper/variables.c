@@ -211,4 +211,55 @@ TEST(a_library_has_them_once_for_each_context)
 	in_child(of_library, "slice");
 }
 
+static void hide(const char *name)
+{
+	void (*plant)(const char *name) = (__typeof__(plant))dlsym(
+		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_hide");
+
+	ASSERT_TRUE(plant != NULL);
+	plant(name);
+}
+
+/* How many launches the driver sees of work() while it doesn't tell where @name is. */
+static uint64_t launches_without(const char *name)
+{
+	struct place at;
+	CUfunction work;
+	uint64_t before;
+	CUmodule m;
+
+	MUST(cuModuleLoadData(&m, text));
+	MUST(cuModuleGetFunction(&work, m, "work"));
+	MUST(cuModuleGetGlobal_v2(&at.bias, NULL, m, "bias"));
+	MUST(cuModuleGetGlobal_v2(&at.scale, NULL, m, "scale"));
+	MUST(cuModuleGetGlobal_v2(&at.total, NULL, m, "total"));
+	MUST(cuModuleGetGlobal_v2(&at.times, NULL, m, "times"));
+	hide(name);
+	before = launches();
+	run(work, &at, 7, 3, 0);
+	before = launches() - before;
+	run(work, &at, 8, 4, 1);
+	hide(NULL);
+	OK(cuModuleUnload(m));
+	return before;
+}
+
+static void not_found(void *arg)
+{
+	struct program p;
+
+	(void)arg;
+	program_start(&p);
+	EXPECT_GE(launches_without(NULL), 2);
+	EXPECT_EQ(1, launches_without("bias"));		/* in global memory */
+	EXPECT_EQ(1, launches_without("times"));	/* by a function that is called */
+	EXPECT_EQ(1, launches_without("scale"));	/* a constant */
+	EXPECT_GE(launches_without("unused"), 2);
+}
+
+TEST(a_variable_that_the_driver_does_not_tell_of)
+{
+	in_child(not_found, "slice");
+}
+
 TEST_MAIN()

@@ -345,7 +345,7 @@ static struct gs_image *transform_all(struct gs_source *s, uint32_t modes)
 	/* The last place is for the part itself. */
 	for (i = 0; i < s->n; i++)
 		others[i] = (struct gsx_text){ s->parts[i].ptx, s->parts[i].len };
-	options.linked = others;
+	options.linked = s->link ? others : NULL;
 	options.n_linked = s->n - 1;
 	for (i = s->n; i-- > 0;) {
 		own = others[i];

@@ -296,7 +296,9 @@ struct gsx_options {
 	void *arg;
 	/*
 	 * The other texts that this is linked with, for functions that it calls and they
-	 * have; what isn't PTX among them is passed over. Each is transformed by itself.
+	 * have; what isn't PTX among them is passed over. Each is transformed by itself. NULL:
+	 * it isn't linked; otherwise functions' addresses may come from and go to the others,
+	 * also if none of them is PTX (n_linked 0).
 	 */
 	const struct gsx_text *linked;
 	uint32_t n_linked;

@@ -158,6 +158,8 @@ static int transform(const struct ptx_module *m, const struct gsx_options *opt, 
 	int err = outside ? outside_find(outside, m, opt->linked, opt->n_linked, limit) : -ENOMEM;
 	uint32_t i;
 
+	/* Others' can't be seen from here, nor what functions they take addresses of. */
+	j.has_state = opt->linked;
 	for (i = 0; i < m->n_vars; i++)
 		j.has_state |= m->vars[i].function == PTX_NONE &&
 			       (m->vars[i].space == PTX_SPACE_GLOBAL ||

@@ -444,9 +444,12 @@ TEST(other_things_reported)
 	gsx_result_free(&r);
 }
 
-static const struct gsx_kernel *shadow(const char *text)
+/* @linked: with others, none of them PTX. */
+static const struct gsx_kernel *shadow_of(const char *text, bool linked)
 {
-	struct gsx_options opt = { .file = "t.ptx", .modes = GSX_BIT(GSX_SLICE), .shadow = true };
+	static const struct gsx_text none;
+	struct gsx_options opt = { .file = "t.ptx", .modes = GSX_BIT(GSX_SLICE), .shadow = true,
+				   .linked = linked ? &none : NULL };
 	struct ptx_module m;
 
 	if (run(text, &opt))
@@ -455,6 +458,11 @@ static const struct gsx_kernel *shadow(const char *text)
 	EQ(0, ptx_parse(&m, r.text, r.len, "shadow", 64 << 20));
 	ptx_free(&m);
 	return r.kernels;
+}
+
+static const struct gsx_kernel *shadow(const char *text)
+{
+	return shadow_of(text, false);
 }
 
 #define STATE	HEAD ".file 1 \"t.cu\"\n.visible .global .align 4 .u32 v = 5, unused;\n" \
@@ -551,6 +559,29 @@ TEST(what_a_shadow_cannot_share)
 		EQ(0, k->modes);
 		EQ(GSX_PROGRAM_SCOPE, k->refusals[0].reason);
 		EXPECT_FALSE(has(".entry"));
+		gsx_result_free(&r);
+	}
+}
+
+/* Without variables of its own a module may use addresses of functions, if it's alone. */
+TEST(addresses_of_functions_in_a_shadow)
+{
+	static const char *const texts[] = {
+		HEAD ".func f()\n{\nret;\n}\n.entry k()\n{\n" REGS
+		"mov.u64 %d1, f;\nst.global.u64 [%d2], %d1;\nret;\n}\n",
+		HEAD ".entry k()\n{\n" REGS
+		"P: .callprototype (.param .b32 _) _ ();\ncall (%r1), %d1, (), P;\nret;\n}\n",
+	};
+	const struct gsx_kernel *k;
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		k = shadow_of(texts[i], false);
+		EQ(GSX_BIT(GSX_SLICE), k->modes);
+		gsx_result_free(&r);
+		k = shadow_of(texts[i], true);
+		EQ(0, k->modes);
+		EQ(GSX_PROGRAM_SCOPE, k->refusals[0].reason);
 		gsx_result_free(&r);
 	}
 }

@@ -14,7 +14,7 @@ ok() {
 	fi
 }
 echo "TAP version 13"
-echo "1..7"
+echo "1..8"
 
 if nm "${O:-build/user}/lib/libgpushare.a" 2>/dev/null | grep -q '__[at]san_'; then
 	n=1; echo "ok 1 - no glibc newer than 2.28 is needed # SKIP built with a sanitizer"
@@ -48,6 +48,14 @@ else
 	[ "$size" = 00000008 ]
 	ok $? "it has no constructor" ".init_array has 0x$size bytes"
 fi
+
+# A program's end, its signals and its forks are its own. The child that starts the daemon,
+# which spawn.c makes, ends itself and has the signals as they are at first.
+other=$(nm -A --undefined-only "${O:-build/user}/lib/libgpushare.a" 2>/dev/null |
+	grep -E ' U (_?exit|abort|raise|kill|signal|sigaction|atexit|(__)?(pthread|register)_atfork)(@.*)?$' |
+	grep -v ':spawn\.o:')
+[ -z "$other" ]
+ok $? "it ends no program, handles no signal and no fork" "$other"
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -109,7 +109,7 @@ struct gs_lane {
 	bool dead;			/* gs_poll */
 	bool leaving;			/* dead, unless its context stays; gs_poll */
 	uint64_t submitted, submitted_ns;	/* counts up, without a lock */
-	pthread_mutex_t lock;		/* protects the rest; ended, marked, count are read without */
+	pthread_mutex_t lock;		/* protects the rest; ended, marked, count may be read */
 	uint64_t ended, ended_ns;
 	uint64_t marked;
 	struct gs_mark marks[GS_MARKS];

@@ -53,7 +53,7 @@ struct job {
 	uint32_t calls;		/* rewritten so far: makes names unique */
 	uint32_t *slot;		/* per variable, of a shadow: place in the table + 1 */
 	uint32_t n_slots;
-	bool has_state;		/* variables of module scope, in global or constant memory; or linked */
+	bool has_state;		/* global or constant variables of module scope; or is linked */
 	const char *table_space;
 };
 

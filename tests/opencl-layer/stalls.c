@@ -8,6 +8,9 @@
  *	barrier		out of order, behind a barrier that waits for a user event
  *	other		waits for a command of another queue that waits for a user event
  *	unflushed	a launch that nobody flushes
+ *	build		a launch whose kernel must be rewritten to be cut; "ready" is said
+ *			when one in another queue is over that came later
+ *	release		a queue that it has released waits for a user event; likewise
  *
  * And without a stall:
  *
@@ -85,6 +88,60 @@ static void stall(const char *where)
 	print_buffer(where, q, m, N * 4);
 }
 
+/* Both have yet to be read. */
+static void stall_in_build(void)
+{
+	static const char groups[] =
+		"__kernel void k(__global uint *o) { o[get_global_id(0)] += get_num_groups(0); }";
+	cl_command_queue other = queue_new(IN_ORDER);
+	cl_kernel rewritten = kernel_of(program_build(groups, ""));
+	cl_kernel plain = kernel_of(program_build(text, "-DOTHER"));
+	cl_mem second = buffer_new(N * 4);
+
+	arg_mem(rewritten, 0, second);
+	launch(other, rewritten, N, 0, NULL, NULL);
+	must(clFlush(other));
+	launch(q, plain, N, 0, NULL, NULL);
+	must(clFinish(q));
+	puts("ready");
+	while (getchar() != EOF)
+		;
+	must(clFinish(other));
+	print_buffer("rewritten", other, second, N * 4);
+	print_buffer("plain", q, m, N * 4);
+}
+
+static void stall_in_release(void)
+{
+	static const cl_uint data[N];
+	cl_command_queue other = queue_new(IN_ORDER);
+	cl_mem second = buffer_new(N * 4);
+	cl_event first, user, written;
+	cl_int rc;
+
+	first = clCreateUserEvent(context, &rc);
+	must(rc);
+	user = clCreateUserEvent(context, &rc);
+	must(rc);
+	launch(other, k, N, 1, &first, NULL);
+	must(clEnqueueWriteBuffer(other, second, CL_FALSE, 0, sizeof(data), data, 1, &user,
+				  &written));
+	must(clFlush(other));
+	must(clReleaseCommandQueue(other));
+	must(clSetUserEventStatus(first, CL_COMPLETE));
+	launch(q, k, N, 1, &first, NULL);
+	must(clFinish(q));
+	/* By now the launch in the other queue is over as well, as it came first. */
+	launch(q, k, N, 0, NULL, NULL);
+	must(clFinish(q));
+	puts("ready");
+	while (getchar() != EOF)
+		;
+	must(clSetUserEventStatus(user, CL_COMPLETE));
+	wait_one(written);
+	print_buffer("release", q, m, N * 4);
+}
+
 static void refused(void)
 {
 	cl_event user, e;
@@ -149,6 +206,10 @@ int main(int argc, char **argv)
 	warm_up();
 	if (!strcmp(argv[1], "refused"))
 		refused();
+	else if (!strcmp(argv[1], "build"))
+		stall_in_build();
+	else if (!strcmp(argv[1], "release"))
+		stall_in_release();
 	else if (!strcmp(argv[1], "plan") && argc > 2)
 		plan(atoi(argv[2]));
 	else

@@ -11,7 +11,7 @@ stalls=$O/tests/opencl-layer/stalls
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 15
+plan 19
 
 runs() { "$ctl" -j status | jq -e "any(.clients[]; .comm == \"$1\" and .usage_usec > 100000)" >/dev/null; }
 
@@ -37,6 +37,25 @@ for where in write empty barrier other unflushed; do
 	exec 3>&-
 	wait "${pids[-1]}" && diff "$dir/want" "$dir/on" >"$dir/diff"
 	verdict $? "$where: and it goes on as without the layer" "$dir/diff"
+done
+
+# A launch that waits for what the layer or the driver takes long for keeps none of
+# another queue of the same program.
+for where in build release; do
+	GPUSHARE_ARBITER=none "$stalls" $where </dev/null >"$dir/want" 2>&1
+	rm -f "$dir/go"
+	mkfifo "$dir/go"
+	exec 3<>"$dir/go"
+	SPY_SLOW=$dir/may-build SPY_FINISH=1 GPUSHARE_CACHE=off GPUSHARE_OPENCL_MODE=slice \
+		SPY_OUT=$dir/spied OPENCL_LAYERS=$spy:$layer \
+		timeout -k 5 300 "$stalls" $where <"$dir/go" 3>&- >"$dir/on" 2>"$dir/err" &
+	pids+=($!)
+	eventually grep -q '^ready$' "$dir/on" && { [ $where = release ] || grep -q slow "$dir/spied"; }
+	verdict $? "$where: launches of another queue don't wait" "$dir/err"
+	touch "$dir/may-build"
+	exec 3>&-
+	wait "${pids[-1]}" && diff "$dir/want" "$dir/on" >"$dir/diff"
+	verdict $? "$where: and then it goes on as without the layer" "$dir/diff"
 done
 
 # What the launcher puts into queues of its own is flushed by it.

@@ -12,25 +12,17 @@
  * the bracket ends, and all else is left to the launcher, since a callback may
  * hardly call the driver.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../glibc.h"
 #include "shadow.h"
-
-GS_OLD(pthread_create);
-GS_OLD(pthread_sigmask);
-GS_OLD(pthread_detach);
-GS_OLD(pthread_attr_setstacksize);
 
 #define LOOK_NS		1000000		/* batches are looked at no oftener, while there are any */
 #define PIECES_MAX	8		/* in flight */
 #define PIECE_LAUNCHES	64		/* short launches that share a bracket */
 #define PIECE_OF_ROOM	4		/* which then last for this part of what may be in flight */
-#define STACK		(1 << 20)	/* drivers compile in it */
 
 struct gs_piece {
 	struct gs_piece *next;		/* device->landed, its lock */
@@ -51,26 +43,9 @@ static void *launcher(void *arg);
 /* The device's lock is held. */
 static bool start(struct gs_device *device)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int err;
-
-	if (device->launcher)
-		return true;
-	/* Signals are the program's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	err = pthread_create(&thread, &attr, launcher, device);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return false;
-	pthread_detach(thread);
-	__atomic_store_n(&device->launcher, true, __ATOMIC_RELAXED);
-	return true;
+	if (!device->launcher && gs_thread_start(launcher, device))
+		__atomic_store_n(&device->launcher, true, __ATOMIC_RELAXED);
+	return device->launcher;
 }
 
 static bool ensure_launcher(struct gs_device *device)
@@ -363,15 +338,14 @@ static void advance(struct gs_device *device, struct gs_job *job)
 static void end_if_over(struct gs_job *job)
 {
 	struct gs_queue *queue = job->queue;
-	cl_command_queue handle = queue->object.handle;
-	bool over;
+	bool over, last = false;
 
 	pthread_mutex_lock(&queue->device->lock);
 	over = !job->first && !job->pieces;
 	if (over) {
 		if (queue->open == job)
 			queue->open = NULL;
-		queue->jobs--;
+		last = !--queue->jobs;
 		__atomic_sub_fetch(&queue->device->jobs, 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&queue->device->lock);
@@ -381,8 +355,7 @@ static void end_if_over(struct gs_job *job)
 	gs_cl.clReleaseEvent(job->user);
 	if (job->marker)
 		gs_cl.clReleaseEvent(job->marker);
-	gs_object_put(&queue->object);
-	gs_cl.clReleaseCommandQueue(handle);
+	gs_queue_put(queue, last);
 	free(job);
 }
 
@@ -473,7 +446,7 @@ static bool may_start(const struct gs_queue *queue)
 {
 	const struct gs_launch *launch = queue->first->first;
 
-	return queue->first->ready && !queue->at_work &&
+	return queue->first->ready && !queue->first->built_for && !queue->at_work &&
 		!(queue->pieces && launch->way == GS_WORKERS);
 }
 
@@ -623,7 +596,7 @@ static cl_int fill(struct gs_device *device, struct gs_piece *piece)
 				 piece->estimate_ns + ns > most))
 			break;
 		if (!launch->planned)
-			gs_launch_plan(device, launch, NULL);	/* a short one behind others */
+			gs_launch_plan(device, launch, NULL, false);	/* short, behind others */
 		/* What it is thought to take may have changed just now. */
 		if (piece->n && launch->way != GS_WHOLE)
 			break;
@@ -749,6 +722,34 @@ static void sleep_until_changed(struct gs_device *device, uint32_t *begun)
 		pthread_cond_wait(&device->changed, &device->lock);
 }
 
+/* Its first launch isn't touched meanwhile, nor is anything launched of its queue. */
+static void *build(void *arg)
+{
+	struct gs_job *job = arg;
+	struct gs_device *device = job->queue->device;
+
+	gs_launch_plan(device, job->first, job->queue, true);
+	pthread_mutex_lock(&device->lock);
+	job->built_for = false;
+	gs_launcher_wake(device);
+	pthread_mutex_unlock(&device->lock);
+	return NULL;
+}
+
+/*
+ * What the job's launch is cut by must be made first, which may take seconds and wait
+ * for the grant (so all batches are told, as in launch_piece()): other queues go on.
+ */
+static void build_for(struct gs_device *device, struct gs_job *job)
+{
+	tell_batches(device, 0);
+	pthread_mutex_lock(&device->lock);
+	job->built_for = true;
+	pthread_mutex_unlock(&device->lock);
+	if (!gs_thread_start(build, job))
+		build(job);
+}
+
 static void *launcher(void *arg)
 {
 	struct gs_device *device = arg;
@@ -767,12 +768,10 @@ static void *launcher(void *arg)
 		pthread_mutex_unlock(&device->lock);
 		if (job && job->status < 0)
 			fail_first(device, job, job->status);
-		else if (job && !job->first->planned) {
-			/* That takes long, and may wait for the grant: as in launch_piece(). */
-			tell_batches(device, 0);
-			gs_launch_plan(device, job->first, job->queue);
-		} else if (job)
+		else if (job && job->first->planned)
 			launch_piece(device, job);
+		else if (job && !gs_launch_plan(device, job->first, job->queue, false))
+			build_for(device, job);
 	}
 	return NULL;
 }

@@ -132,7 +132,7 @@ struct gs_device {
 	struct gs_piece *landed;	/* pieces of jobs that have ended, likewise */
 	uint32_t pieces;		/* of jobs, in flight */
 	uint64_t turn;			/* the launcher's, to choose among queues */
-	bool probed, sees_host;		/* the launcher's, see workers.c */
+	bool probed, sees_host;		/* set once, the first atomic; see workers.c */
 
 	/* atomic */
 	uint64_t in_flight_ns;		/* estimated, direct and deferred */
@@ -213,6 +213,12 @@ cl_command_queue gs_queue_private(struct gs_queue *queue);
 void gs_queue_close(struct gs_queue *queue);
 /* The first @commands commands, as counted in the queue, are over. */
 void gs_queue_drained(struct gs_queue *queue, uint64_t commands);
+/*
+ * A job's references of the program's queue, its last job's or not. Where the driver's is
+ * the last one, some wait for all that is in the queue, which may in turn wait for the
+ * program: not the caller.
+ */
+void gs_queue_put(struct gs_queue *queue, bool last_job);
 extern bool gs_foreign_commands;	/* the program has functions that enqueue without us */
 
 /* enqueue.c: a command that goes to the driver as it is. */
@@ -408,13 +414,18 @@ struct gs_launch {
 	struct gs_estimate *uncut;	/* where @local is our choice: of what was asked for */
 	uint64_t ns;			/* that its pieces took */
 	bool planned, failed;
+	bool chosen;			/* by what measures faster: @way, and why */
 	enum gs_way way;
+	const char *why;
 	uint64_t done;			/* groups launched, in ascending order; by workers: over */
 	struct gs_todo *todo;		/* by workers: what is left */
 	uint32_t pieces;		/* in flight; the launcher's */
 };
 
 void gs_launch_free(struct gs_launch *launch);
+
+/* thread.c: nobody waits for its end; false: there can't be one. */
+bool gs_thread_start(void *(*run)(void *), void *arg);
 
 /* launcher.c */
 struct gs_job {
@@ -424,6 +435,7 @@ struct gs_job {
 	/* under device->lock */
 	bool listed;			/* in the queue's list */
 	bool ready;			/* what it waits for is over */
+	bool built_for;			/* a thread makes what its first launch is cut by */
 	cl_int status;			/* CL_COMPLETE, or the first error */
 	struct gs_launch *first, *last;	/* not launched in whole */
 	uint32_t pieces;		/* in flight */

@@ -16,17 +16,18 @@ bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 	}
 }
 
-static enum gs_way choose_way(struct gs_launch *launch, const char **why)
+/* Counted, so once a launch. */
+static void choose_way(struct gs_launch *launch)
 {
-	enum gs_way way = gs_options.mode == GS_MODE_WORKERS ? GS_WORKERS : GS_SLICES;
-
-	*why = NULL;
+	if (launch->chosen)
+		return;
+	launch->chosen = true;
+	launch->way = gs_options.mode == GS_MODE_WORKERS ? GS_WORKERS : GS_SLICES;
 	if (gs_options.mode != GS_MODE_AUTO || !launch->estimate)
-		return way;
+		return;
 	pthread_mutex_lock(&launch->kernel->lock);
-	way = gs_ways_choose(&launch->estimate->ways, why);
+	launch->way = gs_ways_choose(&launch->estimate->ways, &launch->why);
 	pthread_mutex_unlock(&launch->kernel->lock);
-	return way;
 }
 
 static void never_by_workers(struct gs_launch *launch)
@@ -38,37 +39,41 @@ static void never_by_workers(struct gs_launch *launch)
 }
 
 static enum gs_way way_of(struct gs_device *device, struct gs_launch *launch,
-			  struct gs_queue *queue, const char **why)
+			  struct gs_queue *queue, bool build, const char **why)
 {
-	enum gs_way way;
-	const char *chosen;
-
 	*why = gs_short;
 	/* Without a queue it is a short one, and the grant is held: nothing may wait for it. */
-	if (!queue || !gs_launch_is_long(device, launch) || !gs_cut_find(launch, queue->id, why))
+	if (!queue || !gs_launch_is_long(device, launch) ||
+	    !gs_cut_find(launch, queue->id, build, why))
 		return GS_WHOLE;
-	way = choose_way(launch, &chosen);
-	if (way == GS_WORKERS && !gs_workers_find(launch, queue, why)) {
+	choose_way(launch);
+	if (launch->way == GS_WORKERS && !gs_workers_find(launch, queue, build, why)) {
+		if (*why == gs_not_made)
+			return launch->way;
 		never_by_workers(launch);
-		way = GS_SLICES;
-		chosen = NULL;
+		launch->way = GS_SLICES;
+		launch->why = NULL;
 	}
-	*why = way == GS_SLICES ? gs_cut_make(launch, GSX_SLICE) : NULL;
+	*why = launch->way == GS_SLICES ? gs_cut_make(launch, GSX_SLICE, build) : NULL;
 	if (*why)
 		return GS_WHOLE;
-	*why = chosen;
-	return way;
+	*why = launch->why;
+	return launch->way;
 }
 
-void gs_launch_plan(struct gs_device *device, struct gs_launch *launch,
-		    struct gs_queue *queue)
+bool gs_launch_plan(struct gs_device *device, struct gs_launch *launch, struct gs_queue *queue,
+		    bool build)
 {
 	static const char *const names[GS_WAYS] = { "whole", "slices", "workers" };
 	const char *why;
+	enum gs_way way = way_of(device, launch, queue, build, &why);
 
-	launch->way = way_of(device, launch, queue, &why);
+	if (why == gs_not_made)
+		return false;
+	launch->way = way;
 	launch->planned = true;
 	pthread_mutex_lock(&launch->kernel->lock);
-	gs_kernel_gone(launch->kernel, names[launch->way], why);
+	gs_kernel_gone(launch->kernel, names[way], why);
 	pthread_mutex_unlock(&launch->kernel->lock);
+	return true;
 }

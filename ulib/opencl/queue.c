@@ -232,15 +232,38 @@ static CL_API_ENTRY cl_int CL_API_CALL retain(cl_command_queue handle)
 /* The driver flushes it with the last reference; a batch must not keep it from that. */
 static CL_API_ENTRY cl_int CL_API_CALL release(cl_command_queue handle)
 {
-	struct gs_queue *queue = gs_queue_find(handle);
+	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, handle);
 
 	if (queue) {
 		pthread_mutex_lock(&queue->lock);
 		gs_batch_close(queue);
+		gs_object_released(GS_QUEUE, handle);
 		pthread_mutex_unlock(&queue->lock);
+		gs_object_put(&queue->object);
 	}
-	gs_object_released(GS_QUEUE, handle);
 	return gs_cl.clReleaseCommandQueue(handle);
+}
+
+static void *release_last(void *handle)
+{
+	gs_cl.clReleaseCommandQueue(handle);
+	return NULL;
+}
+
+void gs_queue_put(struct gs_queue *queue, bool last_job)
+{
+	cl_command_queue handle = queue->object.handle;
+	bool last;
+
+	/* The program gives up its own under this lock, before the driver hears of it. */
+	pthread_mutex_lock(&queue->lock);
+	last = last_job && !queue->object.held;
+	if (!last)
+		gs_cl.clReleaseCommandQueue(handle);
+	pthread_mutex_unlock(&queue->lock);
+	if (last && !gs_thread_start(release_last, handle))
+		gs_cl.clReleaseCommandQueue(handle);
+	gs_object_put(&queue->object);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL finish(cl_command_queue handle)

@@ -14,6 +14,7 @@
 #include "../slicer/cache.h"
 #include "shadow.h"
 
+const char gs_not_made[] = "it isn't made yet";
 static const char one_group[] = "one group";
 static const char no_source[] = "its source isn't known";
 static const char other_device[] = "it was made for another device";
@@ -207,28 +208,41 @@ static bool is_native(const struct gs_cut *cut)
 	return cut->info->flags & GSX_CL_NATIVE;
 }
 
+/* The program's lock is held. */
+static const char *make_kernel(struct gs_kernel *kernel, struct gs_cut *cut, enum gsx_mode mode)
+{
+	cl_program program = shadow_program(cut->shadow, kernel->program->context, mode);
+
+	if (!program)
+		return "its rewritten form isn't built by the driver";
+	cut->set[mode] = calloc(kernel->n_args + 1, sizeof(*cut->set[mode]));
+	if (cut->set[mode])
+		cut->kernel[mode] = gs_cl.clCreateKernel(program, kernel->name, &(cl_int){ 0 });
+	return cut->kernel[mode] ? NULL : "its rewritten form has no such kernel";
+}
+
 /* The shadow kernel, with what it needs checked against the launch. */
-static const char *make_kernel(struct gs_launch *launch, struct gs_cut *cut, enum gsx_mode mode)
+static const char *find_rewritten(struct gs_launch *launch, struct gs_cut *cut, enum gsx_mode mode,
+				  bool build)
 {
 	size_t most = 0, local = launch->local[0] * launch->local[1] * launch->local[2];
 	struct gs_kernel *kernel = launch->kernel;
-	cl_program program;
 
+	if (!__atomic_load_n(&cut->made[mode], __ATOMIC_ACQUIRE)) {
+		if (!build)
+			return gs_not_made;
+		/* Launches in several queues may ask for it at a time. */
+		pthread_mutex_lock(&kernel->program->lock);
+		if (!cut->made[mode]) {
+			cut->refused[mode] = make_kernel(kernel, cut, mode);
+			__atomic_store_n(&cut->made[mode], true, __ATOMIC_RELEASE);
+		}
+		pthread_mutex_unlock(&kernel->program->lock);
+	}
+	if (cut->refused[mode])
+		return cut->refused[mode];
 	if (cut->failed[mode])
 		return "its rewritten form couldn't be launched";
-	if (!cut->kernel[mode]) {
-		pthread_mutex_lock(&kernel->program->lock);
-		program = shadow_program(cut->shadow, kernel->program->context, mode);
-		pthread_mutex_unlock(&kernel->program->lock);
-		if (!program)
-			return "its rewritten form isn't built by the driver";
-		cut->set[mode] = calloc(kernel->n_args + 1, sizeof(*cut->set[mode]));
-		if (cut->set[mode])
-			cut->kernel[mode] = gs_cl.clCreateKernel(program, kernel->name,
-								 &(cl_int){ 0 });
-		if (!cut->kernel[mode])
-			return "its rewritten form has no such kernel";
-	}
 	if (gs_cl.clGetKernelWorkGroupInfo(cut->kernel[mode], cut->shadow->id,
 					   CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, NULL) !=
 	    CL_SUCCESS || most < local)
@@ -262,14 +276,14 @@ static struct gs_cut *cut_new(struct gs_kernel *kernel, cl_device_id id)
 /*
  * Made without the kernel's lock, since the device may have to be waited for: the
  * program may be in the middle of a launch of the kernel, which then holds the grant
- * until it has that lock. Of two devices' launchers, one is first.
+ * until it has that lock. Of two launches that want it, one is first.
  */
-static struct gs_cut *cut_of(struct gs_launch *launch, cl_device_id id)
+static struct gs_cut *cut_of(struct gs_launch *launch, cl_device_id id, bool build)
 {
 	struct gs_kernel *kernel = launch->kernel;
 	struct gs_cut *cut = __atomic_load_n(&kernel->cut, __ATOMIC_ACQUIRE), *made;
 
-	if (cut)
+	if (cut || !build)
 		return cut;
 	made = cut_new(kernel, id);
 	if (!made || __atomic_compare_exchange_n(&kernel->cut, &cut, made, false, __ATOMIC_ACQ_REL,
@@ -313,15 +327,15 @@ const char *gs_cut_refusal(const struct gs_kernel *kernel, uint64_t groups)
 	return kernel->program && kernel->program->built ? NULL : no_source;
 }
 
-bool gs_cut_find(struct gs_launch *launch, cl_device_id id, const char **why)
+bool gs_cut_find(struct gs_launch *launch, cl_device_id id, bool build, const char **why)
 {
 	struct gs_cut *cut;
 
 	*why = one_group;
 	if (launch->task || launch->total < 2)
 		return false;
-	cut = cut_of(launch, id);
-	*why = cut ? cut->why : "no memory";
+	cut = cut_of(launch, id, build);
+	*why = cut ? cut->why : build ? "no memory" : gs_not_made;
 	if (*why)
 		return false;
 	if (cut->shadow->id != id) {
@@ -336,7 +350,7 @@ bool gs_cut_find(struct gs_launch *launch, cl_device_id id, const char **why)
 	return true;
 }
 
-const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode)
+const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode, bool build)
 {
 	struct gs_cut *cut = launch->kernel->cut;
 
@@ -346,7 +360,7 @@ const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode)
 		return "clSetKernelExecInfo was used";
 	if (!(cut->info->modes & GSX_BIT(mode)))
 		return refusal_of(cut->info, mode);
-	return make_kernel(launch, cut, mode);
+	return find_rewritten(launch, cut, mode, build);
 }
 
 cl_int gs_cut_arguments(struct gs_cut *cut, enum gsx_mode mode, const struct gs_args *args)

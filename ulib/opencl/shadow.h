@@ -2,8 +2,8 @@
 /*
  * Shadows: what is launched in pieces in the place of a program's kernels.
  *
- * Made by the launcher when a launch is to be cut for the first time, so a
- * program whose kernels are short never pays for it. Any doubt, at any step,
+ * Made when a launch is to be cut for the first time, by a thread that the launcher
+ * has for it, so a program whose kernels are short never pays. Any doubt, at any step,
  * leaves the original, whole, and a reason.
  */
 #ifndef GS_OPENCL_SHADOW_H
@@ -24,14 +24,16 @@ struct gs_shadow {
 	cl_program program[GSX_MODES];	/* NULL: the driver doesn't build it */
 };
 
-/* Of one kernel, for its shadow's device. That one's launcher's alone. */
+/* Of one kernel, for its shadow's device. */
 struct gs_cut {
 	struct gs_shadow *shadow;
 	const struct gsx_cl_kernel *info;	/* NULL: not in the text */
 	const char *why;		/* it is launched whole; NULL: it can be cut */
-	cl_kernel kernel[GSX_MODES];	/* shadow kernels */
+	bool made[GSX_MODES];		/* what follows; atomic, set under the program's lock */
+	const char *refused[GSX_MODES];	/* why it couldn't be */
+	cl_kernel kernel[GSX_MODES];	/* shadow kernels; as the next, the launcher's alone */
 	uint64_t *set[GSX_MODES];	/* [n_args] versions of what is set in them */
-	bool failed[GSX_MODES];
+	bool failed[GSX_MODES];		/* the launcher's */
 };
 
 /* source.c: 0, or an error with source->error or without; gsx_cl_source_free() is due. */
@@ -42,13 +44,17 @@ int gs_source_link(struct gs_program *program, cl_device_id id, struct gsx_cl_so
 /* All of a device that what is made for it depends on. */
 void gs_device_identity(struct gs_sha256 *sha, cl_device_id id);
 
+/* Not a reason: something must be made first, and the caller had no time for that. */
+extern const char gs_not_made[];
+
 /*
  * Can a launch be cut on this device at all? If so its local size is settled, and
- * its kernel has a gs_cut for the device. Else *why says why not.
+ * its kernel has a gs_cut for the device. Else *why says why not. Here and below,
+ * only with @build is anything read or built, which takes long.
  */
-bool gs_cut_find(struct gs_launch *launch, cl_device_id id, const char **why);
+bool gs_cut_find(struct gs_launch *launch, cl_device_id id, bool build, const char **why);
 /* Makes what it takes to cut such a launch in a mode; NULL, or why it can't be. */
-const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode);
+const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode, bool build);
 /* Gives the shadow kernel of a mode the arguments of a launch. */
 cl_int gs_cut_arguments(struct gs_cut *cut, enum gsx_mode mode, const struct gs_args *args);
 /* Enqueues the next box of a launch that can be cut. */
@@ -57,15 +63,19 @@ cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const st
 
 /* plan.c: might it take longer than what may be in flight, as far as is known? */
 bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch);
-/* Decides, once, how a launch goes; without a queue, of a short one. No lock is held. */
-void gs_launch_plan(struct gs_device *device, struct gs_launch *launch,
-		    struct gs_queue *queue);
+/*
+ * Decides, once, how a launch goes; without a queue, of a short one. No lock is held.
+ * False: something must be built for it, and it isn't decided.
+ */
+bool gs_launch_plan(struct gs_device *device, struct gs_launch *launch, struct gs_queue *queue,
+		    bool build);
 
 /*
  * workers.c. Of launches that can be cut, one of a queue at a time, with nothing
  * else of the queue in flight.
  */
-bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, const char **why);
+bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, bool build,
+		     const char **why);
 /* All groups that are left; *told is over when gs_workers_ended() can be asked. */
 cl_int gs_workers_enqueue(struct gs_launch *launch, struct gs_queue *queue, cl_event *event,
 			  cl_event *told);

@@ -177,19 +177,15 @@ static bool probe(struct gs_queue *queue, cl_kernel kernel, uint32_t *page)
 	return seen;
 }
 
-/* Does the device see what the host writes while a kernel runs? Asked once. */
-static bool sees_host(struct gs_queue *queue)
+static bool ask_whether_it_sees(struct gs_queue *queue)
 {
 	struct gs_device *device = queue->device;
 	const char *text = probe_text;
+	uint32_t *page = page_new();
 	cl_program program;
 	cl_kernel kernel = NULL;
-	uint32_t *page;
 	bool seen = false;
 
-	if (device->probed)
-		return device->sees_host;
-	page = page_new();
 	program = gs_cl.clCreateProgramWithSource(queue->context, 1, &text, NULL, &(cl_int){ 0 });
 	if (page && program &&
 	    gs_cl.clBuildProgram(program, 1, &queue->id, "", NULL, NULL) == CL_SUCCESS)
@@ -203,9 +199,21 @@ static bool sees_host(struct gs_queue *queue)
 	if (program)
 		gs_cl.clReleaseProgram(program);
 	free(page);
-	device->sees_host = seen;
-	device->probed = true;
 	return seen;
+}
+
+/* Does the device see what the host writes while a kernel runs? Asked once, of each. */
+static void probe_device(struct gs_queue *queue)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct gs_device *device = queue->device;
+
+	pthread_mutex_lock(&lock);
+	if (!device->probed) {
+		device->sees_host = ask_whether_it_sees(queue);
+		__atomic_store_n(&device->probed, true, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void fill_launch(struct gsx_cl_launch *l, const struct gs_launch *launch)
@@ -219,7 +227,8 @@ static void fill_launch(struct gsx_cl_launch *l, const struct gs_launch *launch)
 	}
 }
 
-bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, const char **why)
+bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, bool build,
+		     const char **why)
 {
 	struct gs_cut *cut = launch->kernel->cut;
 	struct gsx_cl_launch l;
@@ -232,11 +241,16 @@ bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, const cha
 	*why = "PoCL may hang in workers";
 	if (queue->pocl && gs_options.mode != GS_MODE_WORKERS)
 		return false;
-	*why = gs_cut_make(launch, GSX_WORKERS);
+	*why = gs_cut_make(launch, GSX_WORKERS, build);
 	if (*why)
 		return false;
+	*why = gs_not_made;
+	if (build)
+		probe_device(queue);
+	else if (!__atomic_load_n(&queue->device->probed, __ATOMIC_ACQUIRE))
+		return false;
 	*why = "the device doesn't see what the host writes";
-	if (!sees_host(queue) && gs_options.mode != GS_MODE_WORKERS)
+	if (!queue->device->sees_host && gs_options.mode != GS_MODE_WORKERS)
 		return false;
 	*why = "no memory";
 	if (!queue->workers)

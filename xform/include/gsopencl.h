@@ -178,6 +178,11 @@ struct gsx_cl_param {
 	uint32_t flags;
 };
 
+/* Bytes of a text. */
+struct gsx_cl_part {
+	size_t at, len;
+};
+
 struct gsx_cl_kernel {
 	const char *name;
 	uint32_t line;		/* of its name, in the text */
@@ -196,6 +201,11 @@ struct gsx_cl_kernel {
 	uint32_t n_params;
 	const struct gsx_refusal *refusals;
 	uint32_t n_refusals;
+	/*
+	 * Where it is in text[]; len 0: it isn't. In ascending order. A text without the
+	 * parts of other kernels is a shadow program of this one alone.
+	 */
+	struct gsx_cl_part part[GSX_MODES];
 };
 
 struct gsx_cl_result {

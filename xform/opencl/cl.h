@@ -360,7 +360,8 @@ void cl_walk(struct job *j, struct fn *f);
 void cl_judge(struct job *j, struct gsx_cl_result *res);
 
 /* write.c and workers.c */
-char *cl_write_text(struct job *j, enum gsx_mode mode, size_t *len);
+/* Into res->text[mode], and where each kernel is in it. */
+void cl_write_text(struct job *j, enum gsx_mode mode, struct gsx_cl_result *res);
 void cl_put(struct job *j, const char *s, size_t len);
 void cl_puts(struct job *j, const char *s);
 void cl_put_tokens(struct job *j, uint32_t from, uint32_t to);

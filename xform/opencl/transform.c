@@ -35,7 +35,7 @@ void cl_transform(struct job *j, struct gsx_cl_result *res, void *arg)
 	cl_judge(j, res);
 	for (m = 0; m < GSX_MODES; m++)
 		if (j->opt->modes & GSX_BIT(m) && m != GSX_GUARD)
-			res->text[m] = cl_write_text(j, m, &res->len[m]);
+			cl_write_text(j, m, res);
 	if (j->source)
 		map_lines(j, res);
 }

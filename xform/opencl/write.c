@@ -241,15 +241,30 @@ static uint32_t set_actions(struct job *j, enum gsx_mode mode)
 	return uses & rewrite;
 }
 
-char *cl_write_text(struct job *j, enum gsx_mode mode, size_t *len)
+/* @part: where it has come to be. */
+static void write_cut(struct job *j, const struct fn *f, enum gsx_mode mode,
+		      struct gsx_cl_part *part)
 {
+	copy_to(j, j->toks[f->from].pos);
+	part->at = j->o.n;
+	if (mode == GSX_SLICE)
+		write_slice(j, f);
+	else
+		cl_write_worker(j, f);
+	part->len = j->o.n - part->at;
+	j->from = behind(j, f->end);
+}
+
+void cl_write_text(struct job *j, enum gsx_mode mode, struct gsx_cl_result *res)
+{
+	struct gsx_cl_kernel *kernel = (struct gsx_cl_kernel *)(uintptr_t)res->kernels;
 	uint32_t i, uses;
 	bool any = false;
 
 	for (i = 0; i < j->n_fns; i++)
 		any |= is_cut(j, &j->fns[i], mode);
 	if (!any)
-		return NULL;
+		return;
 	j->o = (struct out){ 0 };
 	j->from = 0;
 	uses = set_actions(j, mode);
@@ -267,12 +282,7 @@ char *cl_write_text(struct job *j, enum gsx_mode mode, size_t *len)
 		const struct fn *f = &j->fns[i];
 
 		if (is_cut(j, f, mode)) {
-			copy_to(j, j->toks[f->from].pos);
-			if (mode == GSX_SLICE)
-				write_slice(j, f);
-			else
-				cl_write_worker(j, f);
-			j->from = behind(j, f->end);
+			write_cut(j, f, mode, &kernel->part[mode]);
 		} else if (f->dead || (f->kernel && !f->called)) {
 			copy_to(j, j->toks[f->from].pos);
 			j->from = behind(j, f->end);
@@ -282,10 +292,12 @@ char *cl_write_text(struct job *j, enum gsx_mode mode, size_t *len)
 			copy_to(j, j->toks[f->from].pos);
 			j->from = behind(j, f->end);
 		}
+		/* They are told in this order. */
+		kernel += f->kernel && f->body != NONE;
 	}
 	copy_to(j, j->len);
 	cl_puts(j, "\n");
-	*len = j->o.n;
+	res->len[mode] = j->o.n;
 	cl_put(j, "", 1);
-	return j->o.p;
+	res->text[mode] = j->o.p;
 }

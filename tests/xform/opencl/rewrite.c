@@ -240,6 +240,51 @@ TEST(kernels_without_the_mode_are_left_out)
 	EXPECT_EQ(SLICE, kernel("inner")->modes);
 }
 
+/* A text without the others' parts is what comes of a program without the others. */
+TEST(one_kernel_of_a_text)
+{
+	static const char *const text[] = {
+		"int f(int d) { return get_group_id(d); }\n#pragma a\n",
+		"__kernel void a(__global int *o, int n) { __local int t[4];\n"
+			"o[n + f(0)] = t[0] + get_num_groups(0); }\n",
+		"__constant int c[2] = { 1, 2 };\n",
+		"__attribute__((reqd_work_group_size(8, 4, 2))) __kernel void b(__global int *o)\n"
+			"{\n#pragma b\n\to[f(1)] = c[get_num_groups(0)]; if (o[0]) return; o[1] = 1; }\n",
+		"int g(int d) { return f(d); }\n",
+	};
+	static const struct { const char *name; int without; } one[] = { { "a", 3 }, { "b", 1 } };
+	struct gsx_cl_result all, alone;
+	char whole[1024] = "", left[1024], want[8192], is[8192];
+	const struct gsx_cl_part *part;
+	int i, k, mode;
+
+	for (i = 0; i < 5; i++)
+		strcat(whole, text[i]);
+	ASSERT_EQ(0, gsx_cl_transform(whole, strlen(whole), NULL, &all));
+	ASSERT_EQ(2, all.n_kernels);
+	for (k = 0; k < 2; k++) {
+		for (i = 0, *left = 0; i < 5; i++)
+			if (i != one[k].without)
+				strcat(left, text[i]);
+		ASSERT_EQ(0, gsx_cl_transform(left, strlen(left), NULL, &alone));
+		EXPECT_STREQ(one[k].name, all.kernels[k].name);
+		for (mode = 0; mode < GSX_MODES; mode++) {
+			part = &all.kernels[!k].part[mode];
+			if (mode == GSX_GUARD) {
+				EXPECT_EQ(0, part->len);
+				continue;
+			}
+			ASSERT_TRUE(part->len);
+			memcpy(is, all.text[mode], part->at);
+			strcpy(is + part->at, all.text[mode] + part->at + part->len + 1);
+			strcpy(want, alone.text[mode]);
+			EXPECT_STREQ(want, is);
+		}
+		gsx_cl_result_free(&alone);
+	}
+	gsx_cl_result_free(&all);
+}
+
 TEST(same_input_same_text)
 {
 	const char *text = "int f(int d) { return get_group_id(d); }\n"

@@ -28,6 +28,7 @@ $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
 		ulib/gpushared/gpushared lib/gpushare/libgpushare-opencl.so)
 	$(Q)printf '#!/bin/sh\nexec %s/tests/opencl-layer/bench\n' "$(CURDIR)" >$@; chmod +x $@
 bench-y += opencl:$(O)/tests/opencl-layer/bench
+tests-y += tests/opencl-layer/kept.sh
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh

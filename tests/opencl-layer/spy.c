@@ -5,8 +5,9 @@
  * The command whose end is asked for as the SPY_FAIL-th has failed, it says then.
  * With SPY_REFUSE nobody's end can be asked for. With SPY_HOLD a launch begins when its
  * queue is flushed, and not before, as with drivers that gather commands. SPY_SLOW names
- * a file: until it is there, no program is built that a layer has written. With
- * SPY_FINISH a queue is finished in its last release, as some drivers do.
+ * a file: until it is there, no text is built that a layer has written. With
+ * SPY_FINISH a queue is finished in its last release, as some drivers do; with SPY_BINARY
+ * binaries are refused.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -172,9 +173,9 @@ build(cl_program program, cl_uint n, const cl_device_id *ids, const char *option
 {
 	const char *until = getenv("SPY_SLOW");
 
-	if (until && is_rewritten(program)) {
-		note("slow", 1);
-		while (access(until, F_OK))
+	if (is_rewritten(program)) {
+		note("rewritten", 1);
+		while (until && access(until, F_OK))
 			usleep(10000);
 	}
 	return target->clBuildProgram(program, n, ids, options, notify, data);
@@ -244,6 +245,18 @@ set_callback(cl_event event, cl_int type, void (CL_CALLBACK *notify)(cl_event, c
 	return target->clSetEventCallback(event, type, has_failed, asked);
 }
 
+static CL_API_ENTRY cl_program CL_API_CALL
+with_binary(cl_context context, cl_uint n, const cl_device_id *ids, const size_t *lengths,
+	    const unsigned char **binaries, cl_int *status, cl_int *err)
+{
+	if (!getenv("SPY_BINARY"))
+		return target->clCreateProgramWithBinary(context, n, ids, lengths, binaries,
+							 status, err);
+	if (err)
+		*err = CL_INVALID_BINARY;
+	return NULL;
+}
+
 /* As some drivers do: a function of the core is told by its name, too. */
 static CL_API_ENTRY void *CL_API_CALL get_address(cl_platform_id id, const char *name)
 {
@@ -280,6 +293,7 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	ours.clRetainCommandQueue = retain;
 	ours.clReleaseCommandQueue = release;
 	ours.clBuildProgram = build;
+	ours.clCreateProgramWithBinary = with_binary;
 	ours.clWaitForEvents = wait_for_events;
 	ours.clSetEventCallback = set_callback;
 	ours.clGetExtensionFunctionAddressForPlatform = get_address;

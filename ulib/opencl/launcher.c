@@ -418,6 +418,9 @@ static void piece_landed(struct gs_piece *piece)
 		if (launch->done != launch->total || launch->pieces)
 			continue;
 		learn_way(launch);
+		if (launch->way != GS_WHOLE && !launch->failed)
+			gs_cut_keep(launch->kernel->cut,
+				    launch->way == GS_WORKERS ? GSX_WORKERS : GSX_SLICE);
 		if (launch->uncut)
 			gs_estimate_learn(launch->uncut, items(launch), launch->ns);
 		gs_launch_free(launch);

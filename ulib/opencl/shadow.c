@@ -14,6 +14,8 @@
 #include "../slicer/cache.h"
 #include "shadow.h"
 
+#define KEPT_OPS	4000	/* of a kernel: PoCL would compile a longer one for seconds */
+
 const char gs_not_made[] = "it isn't made yet";
 static const char one_group[] = "one group";
 static const char no_source[] = "its source isn't known";
@@ -25,9 +27,10 @@ void gs_shadow_put(struct gs_shadow *shadow)
 
 	if (!shadow || __atomic_sub_fetch(&shadow->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	for (i = 0; i < GSX_MODES; i++)
-		if (shadow->program[i])
-			gs_cl.clReleaseProgram(shadow->program[i]);
+	for (i = 0; shadow->rewritten && i < shadow->result.n_kernels * GSX_MODES; i++)
+		if (shadow->rewritten[0][i].program)
+			gs_cl.clReleaseProgram(shadow->rewritten[0][i].program);
+	free(shadow->rewritten);
 	gsx_cl_result_free(&shadow->result);
 	free(shadow->guard);
 	free(shadow->options);
@@ -70,7 +73,9 @@ static void transform(struct gs_shadow *shadow, struct gs_program *program)
 		/* what is linked has all of its guards within */
 		shadow->guard = strdup(program->more || !source.guard ? "" : source.guard);
 		shadow->options = source.options ? strdup(source.options) : NULL;
-		if (!shadow->guard || !shadow->options)
+		shadow->rewritten = calloc(shadow->result.n_kernels + 1,
+					   sizeof(*shadow->rewritten));
+		if (!shadow->guard || !shadow->options || !shadow->rewritten)
 			strcpy(shadow->why, "no memory");
 	}
 	gsx_cl_source_free(&source);
@@ -99,33 +104,37 @@ static struct gs_shadow *shadow_of(struct gs_program *program, cl_device_id id, 
 	return shadow;
 }
 
-static cl_program build_source(struct gs_shadow *shadow, cl_context context, enum gsx_mode mode)
+/* The guard, and the text without the parts of other kernels; NULL: no memory. */
+static char *text_of(const struct gs_shadow *shadow, const struct gsx_cl_kernel *kernel,
+		     enum gsx_mode mode, size_t *length)
 {
-	const char *parts[] = { shadow->guard, shadow->result.text[mode] };
-	cl_program program;
+	const struct gsx_cl_result *result = &shadow->result;
+	size_t at = 0, n = strlen(shadow->guard);
+	char *text = malloc(n + result->len[mode] + 1);
+	const struct gsx_cl_part *part;
+	uint32_t i;
 
-	program = gs_cl.clCreateProgramWithSource(context, 2, parts, NULL, &(cl_int){ 0 });
-	if (program && gs_cl.clBuildProgram(program, 1, &shadow->id, shadow->options, NULL, NULL) !=
-	    CL_SUCCESS) {
-		gs_cl.clReleaseProgram(program);
-		program = NULL;
-	}
-	return program;
-}
-
-static cl_program build_binary(struct gs_shadow *shadow, cl_context context,
-			       const uint8_t key[GS_SHA256_BYTES])
-{
-	cl_program program = NULL;
-	void *binary = NULL;
-	size_t length;
-
-	if (gs_cache_get(key, &binary, &length))
+	if (!text)
 		return NULL;
-	program = gs_cl.clCreateProgramWithBinary(context, 1, &shadow->id, &length,
-						  (const unsigned char **)&binary, NULL,
-						  &(cl_int){ 0 });
-	free(binary);
+	memcpy(text, shadow->guard, n);
+	for (i = 0; i < result->n_kernels; i++) {
+		part = &result->kernels[i].part[mode];
+		if (!part->len || &result->kernels[i] == kernel)
+			continue;
+		memcpy(text + n, result->text[mode] + at, part->at - at);
+		n += part->at - at;
+		at = part->at + part->len;
+	}
+	memcpy(text + n, result->text[mode] + at, result->len[mode] - at + 1);
+	*length = n + result->len[mode] - at;
+	return text;
+}
+
+static cl_program build_text(const struct gs_shadow *shadow, cl_context context, const char *text)
+{
+	cl_program program = gs_cl.clCreateProgramWithSource(context, 1, &text, NULL,
+							     &(cl_int){ 0 });
+
 	if (program && gs_cl.clBuildProgram(program, 1, &shadow->id, shadow->options, NULL, NULL) !=
 	    CL_SUCCESS) {
 		gs_cl.clReleaseProgram(program);
@@ -134,52 +143,54 @@ static cl_program build_binary(struct gs_shadow *shadow, cl_context context,
 	return program;
 }
 
-/*
- * Not of PoCL: to tell a binary it compiles all of the program's kernels, for seconds,
- * and it keeps by itself what it has built.
- */
-static void keep_binary(cl_program program, cl_device_id id, const uint8_t key[GS_SHA256_BYTES])
+/* Is it what we take it for, as far as the driver can tell? */
+static bool has_kernel(cl_program program, const struct gsx_cl_kernel *info, enum gsx_mode mode)
 {
-	unsigned char *binary;
-	size_t length = 0;
+	cl_kernel kernel = gs_cl.clCreateKernel(program, info->name, &(cl_int){ 0 });
+	cl_uint n = 0, hidden = mode == GSX_SLICE ? 4 : 5;
 
-	if (gs_device_is_pocl(id))
-		return;
-	/* It was built for one device, but belongs to all of its context's. */
-	if (gs_cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(length), &length,
-				   NULL) != CL_SUCCESS || !length)
-		return;
-	binary = malloc(length);
-	if (binary && gs_cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary,
-					     NULL) == CL_SUCCESS)
-		gs_cache_put(key, binary, length);
-	free(binary);
+	if (!kernel)
+		return false;
+	gs_cl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL);
+	gs_cl.clReleaseKernel(kernel);
+	return n == info->n_params + hidden;
 }
 
-static cl_program shadow_program(struct gs_shadow *shadow, cl_context context, enum gsx_mode mode)
+static void make_program(struct gs_rewritten *r, const struct gsx_cl_kernel *info,
+			 enum gsx_mode mode, cl_context context)
 {
-	uint8_t key[GS_SHA256_BYTES];
-	struct gs_sha256 sha;
+	size_t length;
+	char *text = text_of(r->shadow, info, mode, &length);
 
-	if (shadow->tried[mode])
-		return shadow->program[mode];
-	shadow->tried[mode] = true;
-	gs_sha256_init(&sha);
-	gs_sha256_add_part(&sha, "shadow", 6);
-	gs_device_identity(&sha, shadow->id);
-	gs_sha256_add_part(&sha, shadow->options, strlen(shadow->options));
-	gs_sha256_add_part(&sha, shadow->guard, strlen(shadow->guard));
-	gs_sha256_add_part(&sha, shadow->result.text[mode], shadow->result.len[mode]);
-	gs_sha256_end(&sha, key);
-	shadow->program[mode] = build_binary(shadow, context, key);
-	if (!shadow->program[mode]) {
-		shadow->program[mode] = build_source(shadow, context, mode);
-		if (shadow->program[mode])
-			keep_binary(shadow->program[mode], shadow->id, key);
+	if (!text)
+		return;
+	gs_binary_key(r, text, length);
+	r->program = gs_binary_load(r, context);
+	if (r->program && !has_kernel(r->program, info, mode)) {
+		gs_cl.clReleaseProgram(r->program);
+		r->program = NULL;
 	}
-	return shadow->program[mode];
+	if (!r->program) {
+		r->program = build_text(r->shadow, context, text);
+		r->unkept = r->program && gs_cache_is_on() &&
+			(info->instructions <= KEPT_OPS || !gs_device_is_pocl(r->shadow->id));
+	}
+	free(text);
 }
 
+static struct gs_rewritten *rewritten_of(const struct gs_cut *cut, enum gsx_mode mode)
+{
+	return &cut->shadow->rewritten[cut->info - cut->shadow->result.kernels][mode];
+}
+
+void gs_cut_keep(struct gs_cut *cut, enum gsx_mode mode)
+{
+	struct gs_rewritten *r = rewritten_of(cut, mode);
+
+	if (__atomic_load_n(&r->unkept, __ATOMIC_RELAXED) &&
+	    __atomic_exchange_n(&r->unkept, false, __ATOMIC_ACQ_REL))
+		gs_binary_keep(r);
+}
 
 static const struct gsx_cl_kernel *find_kernel(const struct gsx_cl_result *result,
 					       const struct gs_kernel *kernel)
@@ -211,13 +222,18 @@ static bool is_native(const struct gs_cut *cut)
 /* The program's lock is held. */
 static const char *make_kernel(struct gs_kernel *kernel, struct gs_cut *cut, enum gsx_mode mode)
 {
-	cl_program program = shadow_program(cut->shadow, kernel->program->context, mode);
+	struct gs_rewritten *r = rewritten_of(cut, mode);
 
-	if (!program)
+	if (!r->tried) {
+		r->tried = true;
+		r->shadow = cut->shadow;
+		make_program(r, cut->info, mode, kernel->program->context);
+	}
+	if (!r->program)
 		return "its rewritten form isn't built by the driver";
 	cut->set[mode] = calloc(kernel->n_args + 1, sizeof(*cut->set[mode]));
 	if (cut->set[mode])
-		cut->kernel[mode] = gs_cl.clCreateKernel(program, kernel->name, &(cl_int){ 0 });
+		cut->kernel[mode] = gs_cl.clCreateKernel(r->program, kernel->name, &(cl_int){ 0 });
 	return cut->kernel[mode] ? NULL : "its rewritten form has no such kernel";
 }
 

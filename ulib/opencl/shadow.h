@@ -13,6 +13,18 @@
 #include "../slicer/sha256.h"
 #include "layer.h"
 
+/*
+ * One kernel of it for one mode, a program of its own, since programs have many kernels,
+ * few of which are ever cut.
+ */
+struct gs_rewritten {
+	struct gs_shadow *shadow;	/* no reference */
+	bool tried;
+	cl_program program;		/* NULL: the driver doesn't build it */
+	bool unkept;			/* its binary should be in the cache, and isn't; atomic */
+	uint8_t key[GS_SHA256_BYTES];	/* where it belongs there */
+};
+
 /* Of one program as it was built last, for one device. */
 struct gs_shadow {
 	uint32_t refs;
@@ -20,8 +32,7 @@ struct gs_shadow {
 	char why[120];			/* nothing of it can be cut; "": look at the kernel */
 	struct gsx_cl_result result;
 	char *guard, *options;
-	bool tried[GSX_MODES];
-	cl_program program[GSX_MODES];	/* NULL: the driver doesn't build it */
+	struct gs_rewritten (*rewritten)[GSX_MODES];	/* as result.kernels */
 };
 
 /* Of one kernel, for its shadow's device. */
@@ -55,11 +66,20 @@ extern const char gs_not_made[];
 bool gs_cut_find(struct gs_launch *launch, cl_device_id id, bool build, const char **why);
 /* Makes what it takes to cut such a launch in a mode; NULL, or why it can't be. */
 const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode, bool build);
+/* A launch in this mode is over: what it was cut by may be kept for the next process. */
+void gs_cut_keep(struct gs_cut *cut, enum gsx_mode mode);
 /* Gives the shadow kernel of a mode the arguments of a launch. */
 cl_int gs_cut_arguments(struct gs_cut *cut, enum gsx_mode mode, const struct gs_args *args);
 /* Enqueues the next box of a launch that can be cut. */
 cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const struct gs_box *box,
 		      cl_event *event);
+
+/* binary.c: in the cache; by what they are made of. */
+void gs_binary_key(struct gs_rewritten *rewritten, const char *text, size_t length);
+/* Built; NULL: there is none, or the driver doesn't take it. */
+cl_program gs_binary_load(const struct gs_rewritten *rewritten, cl_context context);
+/* Puts it there by and by. */
+void gs_binary_keep(struct gs_rewritten *rewritten);
 
 /* plan.c: might it take longer than what may be in flight, as far as is known? */
 bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch);

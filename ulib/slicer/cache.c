@@ -61,6 +61,13 @@ static bool cache_path(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX && *path == '/';
 }
 
+bool gs_cache_is_on(void)
+{
+	char path[PATH_MAX];
+
+	return cache_path(path);
+}
+
 /* As mkdir -p, for the user alone. */
 static void make_path(char *path)
 {

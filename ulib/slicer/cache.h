@@ -22,10 +22,14 @@
 #ifndef GS_CACHE_H
 #define GS_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "sha256.h"
+
+/* False: nothing is kept, and there is nothing. */
+bool gs_cache_is_on(void);
 
 /*
  * The bytes for @key, to be freed by the caller. -ENOENT: not there, whatever the

@@ -56,87 +56,6 @@ char *decode_name(struct decoder *d, uint32_t sym)
 	return n;
 }
 
-static uint64_t align_up(uint64_t v, uint64_t a)
-{
-	return a ? (v + a - 1) / a * a : v;
-}
-
-static bool dynamic_shared(const struct ptx_variable *v)
-{
-	return v->space == PTX_SPACE_SHARED && !v->size;
-}
-
-/* Shared memory of module scope and of functions lies at the same place for all. */
-static void common_shared(struct decoder *d)
-{
-	uint32_t i;
-
-	for (i = 0; i < d->m.n_vars; i++) {
-		const struct ptx_variable *v = &d->m.vars[i];
-
-		if (v->space != PTX_SPACE_SHARED || dynamic_shared(v) ||
-		    (v->function != PTX_NONE && d->m.functions[v->function].entry))
-			continue;
-		d->common = align_up(d->common, v->align);
-		d->place[i] = d->common;
-		d->common += v->size;
-	}
-}
-
-static bool uses_common(const struct decoder *d, const struct ptx_operand *o)
-{
-	const struct ptx_variable *v = &d->m.vars[o->ref];
-
-	return v->space == PTX_SPACE_SHARED && !dynamic_shared(v) &&
-		(v->function == PTX_NONE || !d->m.functions[v->function].entry);
-}
-
-/* What a function and those that it calls use of shared memory. */
-static void reach(struct decoder *d, uint32_t fi, struct func *e)
-{
-	const struct ptx_function *f = &d->m.functions[fi];
-	uint32_t k;
-
-	if (d->seen[fi])
-		return;
-	d->seen[fi] = 1;
-	for (k = f->first_operand; k < f->first_operand + f->n_operands; k++) {
-		const struct ptx_operand *o = &d->m.operands[k];
-
-		if (o->kind == PTX_FUNCTION)
-			reach(d, o->ref, e);
-		if (o->kind == PTX_VARIABLE)
-			e->uses_common |= uses_common(d, o);
-	}
-	/* a call through a pointer could go anywhere: then whatever is common is there */
-	for (k = f->body; k < f->body + f->n_body; k++) {
-		const struct ptx_stmt *s = &d->m.stmts[k];
-
-		if (s->kind == PTX_INSTR && ptx_opcode(&d->m, s)->op == PTX_OP_call &&
-		    ptx_call_target(&d->m, s) == PTX_NONE)
-			e->uses_common = true;
-	}
-}
-
-static void own_shared(struct decoder *d, uint32_t fi)
-{
-	struct func *f = &d->p->funcs[fi];
-	uint32_t i;
-
-	memset(d->seen, 0, d->m.n_functions);
-	reach(d, fi, f);
-	f->static_shared = f->uses_common || d->n_all > 1 ? d->common : 0;
-	for (i = 0; i < d->m.n_vars; i++) {
-		const struct ptx_variable *v = &d->m.vars[i];
-
-		if (v->function != fi || v->space != PTX_SPACE_SHARED || dynamic_shared(v))
-			continue;
-		f->static_shared = align_up(f->static_shared, v->align);
-		d->place[i] = f->static_shared;
-		f->static_shared += v->size;
-	}
-}
-
 struct func *decode_function(struct decoder *d, uint32_t ref)
 {
 	struct func *f = &d->p->funcs[ref];
@@ -651,7 +570,7 @@ static int declarations(struct decoder *d)
 		err = decode_places(d);
 	/* the modules' shared memory lies one behind the other */
 	d->common = d > d->all ? d[-1].common : 0;
-	common_shared(d);
+	decode_common_shared(d);
 	return err;
 }
 
@@ -666,7 +585,7 @@ static int bodies(struct decoder *d)
 		if (!p->funcs[i].has_body)
 			continue;
 		if (p->funcs[i].entry) {
-			own_shared(d, i);
+			decode_own_shared(d, i);
 			cluster_size(d, i);
 		}
 		err = function(d, i);

@@ -27,6 +27,20 @@ char *decode_name(struct decoder *d, uint32_t sym);
 /* Places the module's own variables; then, with those of all others there, fills them in. */
 int decode_places(struct decoder *d);
 int decode_state(struct decoder *d);
+/* The same for shared memory: the module's and its functions', then an entry's. */
+void decode_common_shared(struct decoder *d);
+void decode_own_shared(struct decoder *d, uint32_t fi);
+
+static inline uint64_t align_up(uint64_t v, uint64_t a)
+{
+	return a ? (v + a - 1) / a * a : v;
+}
+
+static inline bool dynamic_shared(const struct ptx_variable *v)
+{
+	return v->space == PTX_SPACE_SHARED && !v->size;
+}
+
 /* The function of the tree's, or another module's of that name, if this one only declares it. */
 struct func *decode_function(struct decoder *d, uint32_t ref);
 

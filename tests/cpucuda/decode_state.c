@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A module's variables in .global and .const: their places and first values. */
+/*
+ * A module's variables: places in .global and .const with their first values, and in
+ * .shared.
+ */
 #include <errno.h>
 #include <string.h>
 #include "decode.h"
@@ -171,4 +174,75 @@ int decode_state(struct decoder *d)
 		err = fill(d, v, &d->m.operands[v->init], mem_host(d->place[i], v->size), &at, 0);
 	}
 	return err;
+}
+
+/* Shared memory of module scope and of functions lies at the same place for all. */
+void decode_common_shared(struct decoder *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->m.n_vars; i++) {
+		const struct ptx_variable *v = &d->m.vars[i];
+
+		if (v->space != PTX_SPACE_SHARED || dynamic_shared(v) ||
+		    (v->function != PTX_NONE && d->m.functions[v->function].entry))
+			continue;
+		d->common = align_up(d->common, v->align);
+		d->place[i] = d->common;
+		d->common += v->size;
+	}
+}
+
+static bool uses_common(const struct decoder *d, const struct ptx_operand *o)
+{
+	const struct ptx_variable *v = &d->m.vars[o->ref];
+
+	return v->space == PTX_SPACE_SHARED && !dynamic_shared(v) &&
+		(v->function == PTX_NONE || !d->m.functions[v->function].entry);
+}
+
+/* What a function and those that it calls use of shared memory. */
+static void reach(struct decoder *d, uint32_t fi, struct func *e)
+{
+	const struct ptx_function *f = &d->m.functions[fi];
+	uint32_t k;
+
+	if (d->seen[fi])
+		return;
+	d->seen[fi] = 1;
+	for (k = f->first_operand; k < f->first_operand + f->n_operands; k++) {
+		const struct ptx_operand *o = &d->m.operands[k];
+
+		if (o->kind == PTX_FUNCTION)
+			reach(d, o->ref, e);
+		if (o->kind == PTX_VARIABLE)
+			e->uses_common |= uses_common(d, o);
+	}
+	/* a call through a pointer could go anywhere: then whatever is common is there */
+	for (k = f->body; k < f->body + f->n_body; k++) {
+		const struct ptx_stmt *s = &d->m.stmts[k];
+
+		if (s->kind == PTX_INSTR && ptx_opcode(&d->m, s)->op == PTX_OP_call &&
+		    ptx_call_target(&d->m, s) == PTX_NONE)
+			e->uses_common = true;
+	}
+}
+
+void decode_own_shared(struct decoder *d, uint32_t fi)
+{
+	struct func *f = &d->p->funcs[fi];
+	uint32_t i;
+
+	memset(d->seen, 0, d->m.n_functions);
+	reach(d, fi, f);
+	f->static_shared = f->uses_common || d->n_all > 1 ? d->common : 0;
+	for (i = 0; i < d->m.n_vars; i++) {
+		const struct ptx_variable *v = &d->m.vars[i];
+
+		if (v->function != fi || v->space != PTX_SPACE_SHARED || dynamic_shared(v))
+			continue;
+		f->static_shared = align_up(f->static_shared, v->align);
+		d->place[i] = f->static_shared;
+		f->static_shared += v->size;
+	}
 }

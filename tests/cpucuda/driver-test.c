@@ -450,35 +450,6 @@ TEST(order_of_streams_and_events)
 	EXPECT_EQ(4, first);
 }
 
-static int in_function, go_on;
-
-static void until_told(void *arg)
-{
-	(void)arg;
-	__atomic_store_n(&in_function, 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&go_on, __ATOMIC_ACQUIRE))
-		usleep(1000);
-}
-
-/* The device comes to other streams after it, which may be gone by then. */
-TEST(streams_go_while_a_function_of_the_host_runs)
-{
-	CUstream before, s, behind;
-
-	start();
-	MUST(cuStreamCreate(&before, 1));
-	MUST(cuStreamCreate(&s, 1));
-	MUST(cuStreamCreate(&behind, 1));
-	MUST(cuLaunchHostFunc(s, until_told, NULL));
-	while (!__atomic_load_n(&in_function, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	OK(cuStreamDestroy_v2(before));
-	OK(cuStreamDestroy_v2(behind));
-	__atomic_store_n(&go_on, 1, __ATOMIC_RELEASE);
-	OK(cuStreamSynchronize(s));
-	OK(cuCtxSynchronize());
-}
-
 TEST(graphs_by_hand)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 k = { 0 };

@@ -353,15 +353,13 @@ static uint64_t sign_bit(unsigned int type)
 
 static uint64_t ftz_bits(const struct insn *i, uint64_t v)
 {
+	unsigned int type = half2(i->type) ? half_of(i->type) : i->type, k;
 	uint64_t r = 0;
-	uint32_t k;
 
 	if (!(i->flags & F_FTZ))
 		return v;
-	if (!half2(i->type))
-		return float_bits(i->type, float_source(i, i->type, v), R_N);
-	for (k = 0; k < 32; k += 16)
-		r |= float_bits(half_of(i->type), float_source(i, half_of(i->type), v >> k), R_N) << k;
+	for (k = 0; k < type_bits(i->type); k += type_bits(type))
+		r |= float_bits(type, float_source(i, type, v >> k), R_N) << k;
 	return r;
 }
 

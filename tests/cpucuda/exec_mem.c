@@ -192,7 +192,9 @@ void exec_isspacep(struct thread *t, const struct insn *i)
 	case PTX_SPACE_LOCAL: r = local; break;
 	case PTX_SPACE_PARAM: r = param; break;
 	case PTX_SPACE_CONST: r = constant; break;
-	case PTX_SPACE_GLOBAL: r = !owner && !local && !constant; break;	/* .param lies there */
+	case PTX_SPACE_GLOBAL:	/* .param lies there */
+		r = !owner && !local && !constant;
+		break;
 	default: r = false;
 	}
 	put(t, &i->a[0], PTX_T_PRED, r);

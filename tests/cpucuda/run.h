@@ -34,8 +34,8 @@ struct thread {
 	const struct insn *wait;	/* what it waits in */
 	uint32_t mask;			/* warp operations: who must come */
 	uint64_t value, value2;		/* what it brings there */
-	uint32_t phase;			/* of the cluster, when it arrived there; in_cluster: has it? */
-	bool in_cluster;
+	bool in_cluster;		/* it has arrived at its barrier once ... */
+	uint32_t phase;			/* ... in this phase, the last time */
 	uint64_t *regs;
 	uint32_t n_regs, cap_regs;
 	struct frame *frames;

@@ -5,8 +5,11 @@
  *
  *	longer find		tries all of the corpus: prints "FILE KERNEL FACTOR" and the
  *				nanoseconds of an item for those that can be made so
- *	longer run LIST		prints "FILE.KERNEL NS", the shortest of some launches, for
- *				each "FILE KERNEL FACTOR" of the list
+ *	longer run LIST		launches each "FILE KERNEL FACTOR" of the list past the layer and
+ *				through it, by turns: prints a line for each pair of launches,
+ *				in the words of turns.h. So both have the same memory, and what
+ *				others do on the machine meets both alike. Without a layer it
+ *				shows how exact that is
  *
  * A launch is made larger along its last dimension, with all of its buffers. A kernel
  * that this makes write beside its buffers isn't found.
@@ -16,33 +19,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl_icd.h>
 
 #include "../opencl/clhost.h"
 #include "../opencl/cut.h"
 #include "../opencl/memory.h"
 #include "../opencl/spec.h"
+#include "turns.h"
 
 #define FOLDER		"tests/opencl/corpus"
 #define LONG_NS		30e6
 #define FACTOR_MOST	(1u << 20)
 #define BYTES_MOST	(128u << 20)
-#define WARM		4
-#define LAUNCHES	5
-#define MEASURE_NS	150e6
+#define WARM		5	/* pairs: compiled, and known */
+#define PAIRS		14	/* that count */
 
 static struct host host;
 static struct cut_program program = { .host = &host };
 static struct spec spec;
 static char current[200];	/* the file whose program is built */
 
-static double now(clockid_t clock)
+static double cpu_now(void)
 {
-	struct timespec ts;
+	struct rusage use;
 
-	clock_gettime(clock, &ts);
-	return 1e9 * (double)ts.tv_sec + (double)ts.tv_nsec;
+	getrusage(RUSAGE_SELF, &use);
+	return turn_cpu(&use);
 }
 
 /* NULL, or why not. */
@@ -122,17 +127,29 @@ static void longer_close(struct longer *l)
 	memory_drop(&l->job);
 }
 
-/* Nanoseconds by a clock, 0 if it failed. */
-static double launch(const struct longer *l, clockid_t clock)
-{
-	const struct spec_run *r = &l->run;
-	double began = now(clock);
+/* By way of the loader, and so of the layer; or past both, as handles are the driver's. */
+enum way { PAST, THROUGH };
 
-	if (clEnqueueNDRangeKernel(host.queue, l->kernel, r->dims, r->offset, r->global, r->local,
-				   0, NULL, NULL) != CL_SUCCESS ||
-	    clFinish(host.queue) != CL_SUCCESS)
-		return 0;
-	return now(clock) - began;
+static bool launch(const struct longer *l, enum way way)
+{
+	const cl_icd_dispatch *driver = *(cl_icd_dispatch **)host.queue;
+	const struct spec_run *r = &l->run;
+
+	if (way == PAST)
+		return driver->clEnqueueNDRangeKernel(host.queue, l->kernel, r->dims, r->offset,
+						      r->global, r->local, 0, NULL, NULL) ==
+			CL_SUCCESS && driver->clFinish(host.queue) == CL_SUCCESS;
+	return clEnqueueNDRangeKernel(host.queue, l->kernel, r->dims, r->offset, r->global,
+				      r->local, 0, NULL, NULL) == CL_SUCCESS &&
+		clFinish(host.queue) == CL_SUCCESS;
+}
+
+/* Nanoseconds of processors, as others' load doesn't count; 0 if it failed. */
+static double time_of(const struct longer *l)
+{
+	double began = cpu_now();
+
+	return launch(l, PAST) ? cpu_now() - began : 0;
 }
 
 static bool guards_are_whole(struct cut_job *j)
@@ -150,7 +167,7 @@ static bool guards_are_whole(struct cut_job *j)
 	return whole;
 }
 
-/* In a process of its own, which it may end; others' load doesn't count. */
+/* In a process of its own, which it may end. */
 static void find(const struct spec_run *r)
 {
 	unsigned int factor, units = 1;
@@ -164,8 +181,8 @@ static void find(const struct spec_run *r)
 		if (longer_open(&l, r, factor))
 			return;
 		/* Drivers compile anew for a size. */
-		launch(&l, CLOCK_PROCESS_CPUTIME_ID);
-		took = launch(&l, CLOCK_PROCESS_CPUTIME_ID) / units;
+		time_of(&l);
+		took = time_of(&l) / units;
 		whole = guards_are_whole(&l.job);
 		items = l.run.global[0] * (r->dims > 1 ? l.run.global[1] : 1) *
 			(r->dims > 2 ? l.run.global[2] : 1);
@@ -228,31 +245,46 @@ static const struct spec_run *run_of(const char *kernel)
 	return r;
 }
 
+/* Neither way is always the first; and each finds the same in memory, which they change. */
+static const char *run(struct longer *l, const char *name)
+{
+	const char *error = NULL;
+	struct turn turn[2];
+	int i, way;
+
+	for (i = 0; i < 2 * (WARM + PAIRS) && !error; i++) {
+		way = (i ^ i >> 1) & 1;
+		error = memory_fill(&l->job);
+		turn_begin(&turn[way]);
+		if (!error && !launch(l, way))
+			error = "a launch failed";
+		turn_take(&turn[way]);
+		if (error || i < 2 * WARM || !(i & 1))
+			continue;
+		turn_print(&turn[PAST], name, 1);
+		putchar(' ');
+		turn_print(&turn[THROUGH], name, 1);
+		putchar('\n');
+	}
+	return error;
+}
+
 static const char *measure(const char *file, const char *kernel, unsigned int factor)
 {
 	const char *error = open_file(file);
 	const struct spec_run *r = error ? NULL : run_of(kernel);
-	double began, took, best = 1e18;
+	char name[400];
 	struct longer l;
-	int i;
 
 	if (error)
 		return error;
 	if (!r)
 		return "no such kernel";
+	snprintf(name, sizeof(name), "%.*s.%s", (int)strcspn(file, "."), file, kernel);
 	error = longer_open(&l, r, factor);
-	for (i = 0; i < WARM && !error; i++)
-		launch(&l, CLOCK_MONOTONIC);
-	began = now(CLOCK_MONOTONIC);
-	for (i = 0; !error && (i < LAUNCHES || now(CLOCK_MONOTONIC) < began + MEASURE_NS); i++) {
-		took = launch(&l, CLOCK_MONOTONIC);
-		if (!took)
-			error = "a launch failed";
-		best = took < best ? took : best;
-	}
-	longer_close(&l);
 	if (!error)
-		printf("%.*s.%s %.0f\n", (int)strcspn(file, "."), file, kernel, best);
+		error = run(&l, name);
+	longer_close(&l);
 	return error;
 }
 

@@ -13,6 +13,8 @@
  *	busy SECONDS		long launches, one after the other, on each device; prints how
  *				many, also when it is told to end by SIGTERM. Fails if a group
  *				of one was done twice or never
+ *	busy SECONDS together	the same, but when it is ready it says so, and begins when its
+ *				standard input is closed
  */
 #include <linux/gpushare.h>
 #include <pthread.h>
@@ -273,15 +275,20 @@ static void *be_busy(void *arg)
 	return NULL;
 }
 
-static int busy(double seconds, const cl_device_id *ids, cl_uint n)
+static int busy(double seconds, bool together, const cl_device_id *ids, cl_uint n)
 {
 	static struct busy all[DEVICES_MAX];
 	bool wrong = false;
 	cl_uint i;
 
 	signal(SIGTERM, on_term);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		busy_set_up(&all[i], ids[i]);
+	if (together)
+		puts("ready");
+	while (together && getchar() != EOF)
+		;
+	for (i = 0; i < n; i++) {
 		all[i].until = now() + seconds;
 		must(pthread_create(&all[i].thread, NULL, be_busy, &all[i]));
 	}
@@ -323,7 +330,7 @@ int main(int argc, char **argv)
 	else if (argc > 1 && !strcmp(argv[1], "seldom"))
 		seldom();
 	else if (argc > 2 && !strcmp(argv[1], "busy"))
-		return busy(atof(argv[2]), ids, n);
+		return busy(atof(argv[2]), argc > 3 && !strcmp(argv[3], "together"), ids, n);
 	else
 		return 1;
 	return 0;

@@ -150,6 +150,13 @@ TEST(parts_are_told_apart)
 	gs_sha256_add_part(&sha, "bc", 2);
 	gs_sha256_end(&sha, b);
 	EXPECT_TRUE(memcmp(a, b, sizeof(a)));
+	/* one that is empty counts, and may be nowhere */
+	gs_sha256_init(&sha);
+	gs_sha256_add_part(&sha, "a", 1);
+	gs_sha256_add_part(&sha, NULL, 0);
+	gs_sha256_add_part(&sha, "bc", 2);
+	gs_sha256_end(&sha, a);
+	EXPECT_TRUE(memcmp(a, b, sizeof(a)));
 }
 
 TEST(what_was_put_is_there)

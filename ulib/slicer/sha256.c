@@ -77,7 +77,7 @@ void gs_sha256_add(struct gs_sha256 *sha, const void *data, size_t len)
 	const uint8_t *p = data;
 
 	sha->length += len;
-	if (have) {
+	if (have && len) {
 		take = len < 64 - have ? len : 64 - have;
 		memcpy(sha->block + have, p, take);
 		p += take;

@@ -8,21 +8,6 @@
 
 #define V1	"/run/gpushare-cgroup1"
 
-/* How often the kernel's log has the line; those that begin elsewhere don't count. */
-static int logged(const char *text)
-{
-	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), n = 0;
-	char line[4096];
-	ssize_t len;
-
-	while ((len = read(fd, line, sizeof(line) - 1)) > 0 || (len < 0 && errno == EPIPE)) {
-		line[len > 0 ? len : 0] = '\0';
-		n += !!strstr(line, text);
-	}
-	close(fd);
-	return n;
-}
-
 static bool has_directories(void)
 {
 	struct stat st;

@@ -271,6 +271,20 @@ int share_set(int fd, const char *path, uint32_t device, uint32_t weight)
 	return r;
 }
 
+int logged(const char *text)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), n = 0;
+	char line[4096];
+	ssize_t len;
+
+	while ((len = read(fd, line, sizeof(line) - 1)) > 0 || (len < 0 && errno == EPIPE)) {
+		line[len > 0 ? len : 0] = '\0';
+		n += !!strstr(line, text);
+	}
+	close(fd);
+	return n;
+}
+
 int genl_family(void)
 {
 	struct {

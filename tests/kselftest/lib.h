@@ -93,6 +93,7 @@ uint64_t cg_id(const char *path);
 void cg_remove(const char *path);
 int share_set(int fd, const char *path, uint32_t device, uint32_t weight);
 
+int logged(const char *text);		/* how many lines of the kernel's log have it */
 int genl_family(void);			/* of our netlink family, or 0 */
 
 /* A pipe to hold children by: step(fds) wakes one that waits in hold(fds). */

@@ -155,6 +155,12 @@ TEST(errors_of_naming_a_group)
 	EXPECT_EQ(-EBADF, arb_call(dev, GPUSHARE_SHARE_SET, &s));
 	s.device = 0x7fffffff;
 	EXPECT_EQ(-ENODEV, set(&s, path));
+	EXPECT_EQ(-ENODEV, get(&s, cg_id(CGROOT), 0x7fffffff));
+	s = (struct gpushare_share){ .reset = GPUSHARE_SHARE_WEIGHT };
+	EXPECT_EQ(-ENOENT, set(&s, path));		/* was given nothing */
+	s = (struct gpushare_share){ .mask = GPUSHARE_SHARE_WEIGHT, .weight = 1,
+		.reset = GPUSHARE_SHARE_WEIGHT };
+	EXPECT_EQ(-EINVAL, set(&s, path));		/* which of both? */
 	snprintf(threaded, sizeof(threaded), "%s/cgroup.type", cg_new(path, "threaded"));
 	EXPECT_EQ(0, put(threaded, "threaded"));
 	*strrchr(threaded, '/') = 0;
@@ -239,16 +245,61 @@ TEST(next_walks_all_groups)
 	cg_remove(b);
 }
 
-/* A removed cgroup's share goes, at the latest when its last client does. */
+/* Is the group kept? A removed cgroup can't be named any more, so by NEXT. */
+static bool listed(uint64_t id)
+{
+	struct gpushare_share s = { .size = sizeof(s), .flags = GPUSHARE_GET_NEXT, .group = id - 1,
+		.cgroup_fd = -1, .authority_fd = -1 };
+
+	return !arb_call(dev, GPUSHARE_SHARE_GET, &s) && s.group == id;
+}
+
 TEST(a_removed_cgroup_is_no_group)
 {
 	char *path = setup("share-rm");
 	uint64_t id = cg_id(path);
-	struct gpushare_share s;
 
 	EXPECT_EQ(0, share_set(dev, path, 0, 200));
+	EXPECT_TRUE(listed(id));
 	cg_remove(path);
-	EXPECT_TRUE(EVENTUALLY(get(&s, id, 0) == -ENOENT));
+	EXPECT_TRUE(EVENTUALLY(!listed(id)));
+}
+
+/* Its process has moved away and asks for nothing, so it is still accounted there. */
+TEST(a_removed_cgroups_state_goes_with_its_last_client)
+{
+	char *path = setup("share-last");
+	uint64_t id = cg_id(path);
+	struct gpushare_stats s;
+	struct client c, m;
+	int up[2], go[2];
+	pid_t pid;
+
+	c = client_new(device_new());
+	ASSERT_EQ(0, pipe(up));
+	ASSERT_EQ(0, pipe(go));
+	EXPECT_EQ(0, share_set(dev, path, 0, 200));
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(path));
+		CHILD(!client_open(&m, c.device));
+		CHILD(!acquire(&m, 0, 0));
+		CHILD(!cg_enter(CGROOT));
+		CHILD(write(up[1], &m.id, 8) == 8);
+		hold(go);
+		_exit(0);
+	}
+	ASSERT_EQ(8, read(up[0], &m.id, 8));
+	cg_remove(path);
+	nap(5000);		/* those without clients go every two seconds */
+	EXPECT_TRUE(listed(id));
+	EXPECT_EQ(0, stats(dev, GPUSHARE_STATS_CLIENT, 0, m.id, &s));
+	EXPECT_EQ(id, s.group);
+	step(go);
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(EVENTUALLY(!listed(id)));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	device_remove(c.device);
 }
 
 /* Whose group a client of this process is counted to. */

@@ -65,7 +65,7 @@ TEST(errors_of_attach)
 	a.key[0] = 0;
 	EXPECT_EQ(-ENODEV, arb_call(f, GPUSHARE_ATTACH, &a));
 	memset(a.key, 'x', sizeof(a.key));		/* no NUL */
-	EXPECT_NE(0, arb_call(f, GPUSHARE_ATTACH, &a));
+	EXPECT_EQ(-EINVAL, arb_call(f, GPUSHARE_ATTACH, &a));
 	EXPECT_EQ(-EALREADY, attach(c.fd, dev, -1, NULL));
 	EXPECT_EQ(-EALREADY, attach(c.fd, other, -1, NULL));
 	EXPECT_EQ(-EBADF, attach(f, other, null, NULL));
@@ -168,6 +168,7 @@ TEST(a_removed_device_is_gone)
 {
 	struct gpushare_wait w = { .size = sizeof(w), .until_ns = GPUSHARE_FOREVER };
 	struct gpushare_memory m = { .size = sizeof(m), .op = GPUSHARE_MEM_CHARGE, .bytes = 1 };
+	struct gpushare_describe k = { .size = sizeof(k), .threads = 1 };
 	struct pollfd p = { .events = POLLIN };
 	struct client a, b;
 	uint32_t device;
@@ -196,7 +197,10 @@ TEST(a_removed_device_is_gone)
 	EXPECT_EQ(1, poll(&p, 1, 1000));
 	EXPECT_TRUE(p.revents & (POLLERR | POLLHUP));
 	EXPECT_EQ(-ENODEV, arb_call(a.fd, GPUSHARE_ACQUIRE, &w));
+	EXPECT_EQ(-ENODEV, arb_call(a.fd, GPUSHARE_YIELD, &w));
+	EXPECT_EQ(-ENODEV, yield(&a, GPUSHARE_WAIT_AGAIN, 0));
 	EXPECT_EQ(-ENODEV, arb_call(a.fd, GPUSHARE_MEMORY, &m));
+	EXPECT_EQ(-ENODEV, arb_call(a.fd, GPUSHARE_DESCRIBE, &k));
 	EXPECT_EQ(0, arb_call(a.fd, GPUSHARE_DETACH, NULL));
 	EXPECT_EQ(-ENODEV, attach(a.fd, device, -1, NULL));
 }

@@ -15,12 +15,14 @@ TEST(a_32_bit_caller_can_use_every_command)
 	path[r] = 0;
 	dir = dirname(path);
 	strcat(dir, "/compat32");
+	cg_new(CGROOT, "compat32");
 	pid = fork();
 	if (!pid) {
 		execl(dir, "compat32", NULL);
 		_exit(errno == ENOEXEC ? 126 : 127);
 	}
 	r = reap(pid);
+	cg_remove(CGROOT "/compat32");
 	if (r == 126)
 		SKIP("this kernel runs no 32-bit programs");
 	if (r)

@@ -56,6 +56,11 @@ __attribute__((force_align_arg_pointer)) void _start(void)
 	static struct gpushare_describe describe = { .size = sizeof(describe), .threads = 1 };
 	static struct gpushare_share share = { .size = sizeof(share), .cgroup_fd = -1,
 		.authority_fd = -1, .flags = GPUSHARE_GET_NEXT };
+	static struct gpushare_share set = { .size = sizeof(set), .authority_fd = -1,
+		.mask = GPUSHARE_SHARE_WEIGHT, .weight = 321 };
+	static struct gpushare_device get = { .size = sizeof(get) };
+	static struct gpushare_group group = { .size = sizeof(group), .name = "a" };
+	static struct gpushare_events events = { .size = sizeof(events), .types = 2 };
 	static struct gpushare_stats stats = { .size = sizeof(stats),
 		.what = GPUSHARE_STATS_CLIENT };
 	const volatile struct gpushare_grant_page *grant;
@@ -87,7 +92,20 @@ __attribute__((force_align_arg_pointer)) void _start(void)
 	wait.size = sizeof(wait);
 	step(18, !call(NR_ioctl, fd, GPUSHARE_YIELD, (long)&wait) && !(grant->word & 0xff));
 	step(19, call(NR_ioctl, fd, GPUSHARE_YIELD, -4096) == -14);		/* EFAULT */
-	step(20, !call(NR_ioctl, fd, GPUSHARE_DETACH, 0));
-	step(21, !call(NR_ioctl, fd, GPUSHARE_DEVICE_REMOVE, (long)&device));
+	wait.flags = GPUSHARE_WAIT_AGAIN;
+	step(20, !call(NR_ioctl, fd, GPUSHARE_YIELD, (long)&wait) && wait.word == grant->word);
+	set.cgroup_fd = call(NR_open, (long)"/sys/fs/cgroup/compat32", 0200000, 0);
+	step(21, !call(NR_ioctl, fd, GPUSHARE_SHARE_SET, (long)&set) && set.entitled_permille);
+	device.mask = GPUSHARE_DEV_CAPACITY;
+	device.mem_bytes = 6ULL << 32;
+	step(22, !call(NR_ioctl, fd, GPUSHARE_DEVICE_SET, (long)&device));
+	get.device = device.device;
+	step(23, !call(NR_ioctl, fd, GPUSHARE_DEVICE_GET, (long)&get));
+	step(24, get.mem_bytes == 6ULL << 32 && get.holders == 1);
+	step(25, call(NR_ioctl, fd, GPUSHARE_GROUP, (long)&group) == -95);	/* EOPNOTSUPP */
+	step(26, call(NR_ioctl, fd, GPUSHARE_EVENTS, (long)&events) == -95);
+	device.mask = 0;
+	step(27, !call(NR_ioctl, fd, GPUSHARE_DETACH, 0));
+	step(28, !call(NR_ioctl, fd, GPUSHARE_DEVICE_REMOVE, (long)&device));
 	call(NR_exit, 0, 0, 0);
 }

@@ -99,6 +99,8 @@ TEST(ranges)
 		{ .mask = GPUSHARE_DEV_SLICE, .slice_us = 1000001 },
 		{ .mask = GPUSHARE_DEV_LINGER, .linger_us = 1000001 },
 		{ .mask = GPUSHARE_DEV_GRACE, .grace_us = 999 },
+		{ .mask = GPUSHARE_DEV_GRACE | GPUSHARE_DEV_KILL, .grace_us = 2000,
+		  .kill_us = 1999 },
 		{ .mask = GPUSHARE_DEV_QUOTA, .quota = 4, .epoch_us = 100000 },
 		{ .mask = GPUSHARE_DEV_QUOTA, .epoch_us = 9999 },
 		{ .mask = GPUSHARE_DEV_QUOTA, .epoch_us = 10000001 },
@@ -123,6 +125,11 @@ TEST(ranges)
 		strcpy(d.key, "cpu:bad");
 		EXPECT_EQ(-ERANGE, arb_call(dev, GPUSHARE_DEVICE_ADD, &d));
 	}
+	d = named("cpu:bad");
+	d.kind = 0;
+	EXPECT_EQ(-ERANGE, arb_call(dev, GPUSHARE_DEVICE_ADD, &d));
+	d.kind = GPUSHARE_KIND_OTHER + 1;
+	EXPECT_EQ(-ERANGE, arb_call(dev, GPUSHARE_DEVICE_ADD, &d));
 	ASSERT_EQ(0, get(device, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
 	device_remove(device);

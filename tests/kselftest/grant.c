@@ -253,6 +253,65 @@ TEST(as_many_hold_as_there_are_seats)
 	device_remove(c[0].device);
 }
 
+#define WAITERS	6
+
+/* How often the process has gone to sleep. */
+static long sleeps(pid_t pid)
+{
+	char path[64], text[4096];
+	const char *p;
+	int fd, n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	p = strstr(text, "\nvoluntary_ctxt_switches:");
+	return p ? strtol(strchr(p, ':') + 1, NULL, 10) : -1;
+}
+
+TEST(only_who_is_granted_wakes)
+{
+	long before[WAITERS];
+	pid_t pids[WAITERS];
+	struct client c, w;
+	int up[2], i, turn, who;
+
+	need_arbiter();
+	c = client_new(device_new());
+	ASSERT_EQ(0, acquire(&c, 0, 0));
+	ASSERT_EQ(0, pipe(up));
+	for (i = 0; i < WAITERS; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			CHILD(!client_open(&w, c.device));
+			CHILD(!acquire(&w, 0, 0));
+			CHILD(write(up[1], &i, sizeof(i)) == sizeof(i));
+			for (;;)
+				pause();
+		}
+	}
+	EXPECT_TRUE(EVENTUALLY(c.grant->waiters == WAITERS));
+	for (i = 0; i < WAITERS; i++) {
+		EXPECT_TRUE(EVENTUALLY(blocked(pids[i])));
+		before[i] = sleeps(pids[i]);
+		EXPECT_LT(0, before[i]);
+	}
+	EXPECT_EQ(0, yield(&c, 0, 0));
+	for (turn = 0; turn < WAITERS; turn++) {
+		ASSERT_EQ(sizeof(who), read(up[0], &who, sizeof(who)));
+		nap(50);	/* as long as others, if they woke, need to sleep again */
+		before[who] = 0;
+		for (i = 0; i < WAITERS; i++)
+			EXPECT_TRUE(!before[i] || (blocked(pids[i]) &&
+						   sleeps(pids[i]) == before[i]));
+		kill(pids[who], SIGKILL);
+		reap(pids[who]);
+	}
+	device_remove(c.device);
+}
+
 TEST(any_of_a_set_wins_once)
 {
 	struct gpushare_wait w = { .size = sizeof(w), .flags = GPUSHARE_WAIT_ANY };

@@ -63,27 +63,42 @@ TEST(kill_9_of_a_holder)
 	device_remove(device);
 }
 
+/* ACQUIRE, YIELD with AGAIN, and both for ANY of a set: these block. */
 TEST(kill_9_while_blocked)
 {
-	uint32_t device = setup();
-	struct client c, w;
+	uint32_t device = setup(), other = device_new();
+	struct client c, o, w, v;
 	pid_t pid;
+	int way;
 
 	c = client_new(device);
+	o = client_new(other);
 	ASSERT_EQ(0, acquire(&c, 0, 0));
-	pid = fork();
-	if (!pid) {
-		CHILD(!client_open(&w, device));
-		acquire(&w, 0, 0);
-		_exit(1);
+	ASSERT_EQ(0, acquire(&o, 0, 0));
+	for (way = 0; way < 4; way++) {
+		unsigned int any = way & 2 ? GPUSHARE_WAIT_ANY : 0;
+
+		pid = fork();
+		if (!pid) {
+			CHILD(!client_open(&w, device));
+			CHILD(!client_open_set(&v, other, w.fd));
+			if (way & 1)
+				yield(&w, any | GPUSHARE_WAIT_AGAIN, 0);
+			else
+				acquire(&w, any, 0);
+			_exit(1);
+		}
+		EXPECT_TRUE(EVENTUALLY(c.grant->waiters == 1 && o.grant->waiters == !!any &&
+				       blocked(pid)));
+		kill(pid, SIGKILL);
+		EXPECT_EQ(128 + SIGKILL, reap(pid));
+		EXPECT_TRUE(EVENTUALLY(clients_of(device) == 1 && clients_of(other) == 1));
+		EXPECT_EQ(0, c.grant->waiters);
+		EXPECT_EQ(0, o.grant->waiters);
 	}
-	EXPECT_TRUE(EVENTUALLY(c.grant->waiters == 1 && blocked(pid)));
-	kill(pid, SIGKILL);
-	EXPECT_EQ(128 + SIGKILL, reap(pid));
-	EXPECT_TRUE(EVENTUALLY(clients_of(device) == 1));
-	EXPECT_EQ(0, c.grant->waiters);
 	EXPECT_EQ(0, yield(&c, GPUSHARE_WAIT_AGAIN, 1000));
 	device_remove(device);
+	device_remove(other);
 }
 
 static void on_signal(int sig)
@@ -357,7 +372,11 @@ TEST(a_client_in_use_keeps_the_module)
 
 	EXPECT_EQ(-1, syscall(SYS_delete_module, "gpushare", O_NONBLOCK));
 	EXPECT_EQ(EAGAIN, errno);
-	client_close(&c);
+	close(fd);			/* its pages are mapped */
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "gpushare", O_NONBLOCK));
+	EXPECT_EQ(EAGAIN, errno);
+	munmap((void *)c.grant, sysconf(_SC_PAGESIZE));
+	munmap((void *)c.own, sysconf(_SC_PAGESIZE));
 	fd = arb_open();
 	EXPECT_EQ(-1, syscall(SYS_delete_module, "gpushare", O_NONBLOCK));
 	EXPECT_EQ(EAGAIN, errno);

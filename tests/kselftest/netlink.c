@@ -11,6 +11,7 @@ struct nl {
 	int events;
 	int grants;
 	char error[256];	/* the extended ack's words */
+	unsigned int at;	/* the bad attribute's place in the message, 0: not said */
 };
 
 struct msg {
@@ -70,6 +71,7 @@ static int ask(struct nl *s, struct msg *m, void (*fn)(const struct nlmsghdr *, 
 	int n, off;
 
 	s->error[0] = 0;
+	s->at = 0;
 	if (send(s->fd, m, m->h.nlmsg_len, 0) < 0)
 		return -errno;
 	for (;;) {
@@ -92,6 +94,10 @@ static int ask(struct nl *s, struct msg *m, void (*fn)(const struct nlmsghdr *, 
 							   NLMSGERR_ATTR_MSG) : NULL;
 			if (a)
 				snprintf(s->error, sizeof(s->error), "%s", (char *)(a + 1));
+			a = off < (int)h->nlmsg_len ? find((char *)h + off, h->nlmsg_len - off,
+							   NLMSGERR_ATTR_OFFS) : NULL;
+			if (a)
+				s->at = *(__u32 *)(a + 1);
 			return e->error;
 		}
 	}
@@ -181,6 +187,15 @@ static void on_item(const struct nlmsghdr *h, void *arg)
 		snprintf(s->path, sizeof(s->path), "%s", path);
 }
 
+static int dump_of_group(struct nl *s, uint64_t group, struct seen *seen)
+{
+	struct msg m;
+
+	begin(&m, s->family, NLM_F_DUMP, GPUSHARE_CMD_CLIENT_GET);
+	attr(&m, GPUSHARE_A_GROUP, &group, sizeof(group));
+	return ask(s, &m, on_item, seen);
+}
+
 static int dump(struct nl *s, int cmd, uint32_t device, struct seen *seen)
 {
 	struct msg m;
@@ -260,7 +275,8 @@ TEST(group_dump_says_paths_and_shares)
 struct heard {
 	int type[32];
 	uint64_t client;
-	struct gpushare_event granted;
+	uint32_t device;
+	struct gpushare_event last[32];
 };
 
 /* Reads events until @want came (or nothing does any more). */
@@ -281,9 +297,10 @@ static void listen_for(struct nl *s, struct heard *h, int want)
 				continue;
 			if (e->client && h->client && e->client != h->client)
 				continue;
+			if (e->device && h->device && e->device != h->device)
+				continue;
 			h->type[e->type]++;
-			if (e->type == GPUSHARE_EVENT_GRANTED)
-				h->granted = *e;
+			h->last[e->type] = *e;
 		}
 	}
 }
@@ -330,29 +347,184 @@ TEST(grants)
 	EXPECT_EQ(1, h.type[GPUSHARE_EVENT_REQUESTED]);
 	EXPECT_EQ(1, h.type[GPUSHARE_EVENT_GRANTED]);
 	EXPECT_EQ(1, h.type[GPUSHARE_EVENT_YIELDED]);
-	EXPECT_EQ(c.device, h.granted.device);
-	EXPECT_EQ(getpid(), h.granted.pid);
-	EXPECT_LT(0, h.granted.value);
+	EXPECT_EQ(c.device, h.last[GPUSHARE_EVENT_GRANTED].device);
+	EXPECT_EQ(getpid(), h.last[GPUSHARE_EVENT_GRANTED].pid);
+	EXPECT_LT(0, h.last[GPUSHARE_EVENT_GRANTED].value);
 	device_remove(c.device);
 }
 
-TEST(a_bad_attribute_is_named)
+/* Holds and doesn't yield, until it is killed for that. */
+static pid_t stubborn(uint32_t device)
 {
-	__u32 device = 0x7fffffff;
-	__u64 eight = 1;
-	struct seen seen = {};
-	struct msg m;
+	struct client c;
+	int up[2];
+	pid_t pid;
+	char ch;
+
+	ASSERT_EQ(0, pipe(up));
+	pid = fork();
+	if (!pid) {
+		CHILD(!client_open(&c, device));
+		CHILD(!acquire(&c, 0, 0));
+		CHILD(write(up[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(1, read(up[0], &ch, 1));
+	close(up[0]);
+	close(up[1]);
+	return pid;
+}
+
+TEST(each_type_of_event_is_told)
+{
+	struct gpushare_device d = { .mask = GPUSHARE_DEV_GRACE | GPUSHARE_DEV_SLICE |
+		GPUSHARE_DEV_KILL | GPUSHARE_DEV_CAPACITY, .slice_us = 1000, .grace_us = 20000,
+		.kill_us = 50000, .mem_bytes = 4096 };
+	struct gpushare_device quiet = { .size = sizeof(quiet),
+		.mask = GPUSHARE_DEV_KILL | GPUSHARE_DEV_GRACE, .grace_us = 600000000 };
+	struct gpushare_memory m = { .size = sizeof(m), .op = GPUSHARE_MEM_CHARGE, .bytes = 4097 };
+	struct gpushare_share s = { .size = sizeof(s), .cgroup_fd = -1, .authority_fd = -1,
+		.mask = GPUSHARE_SHARE_MAX, .max_us = 5000, .period_us = 100000 };
+	struct heard h = {};
+	struct client c;
+	uint64_t start;
+	char *path;
+	int type;
+	pid_t pid;
 
 	setup();
+	ASSERT_EQ(0, join(&sock, sock.events));
+	ASSERT_EQ(0, join(&sock, sock.grants));
+	path = cg_new(CGROOT, "netlink-events");
+	start = now_ns();
+	quiet.device = h.device = device_add(&d);
+	pid = stubborn(quiet.device);
+	c = client_new(quiet.device);
+	EXPECT_EQ(-ENOMEM, arb_call(c.fd, GPUSHARE_MEMORY, &m));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));		/* after an overrun */
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	EXPECT_EQ(0, arb_call(c.fd, GPUSHARE_DEVICE_SET, &quiet));
+	EXPECT_EQ(0, yield(&c, 0, 0));
+	s.group = cg_id(path);
+	EXPECT_EQ(0, arb_call(c.fd, GPUSHARE_SHARE_SET, &s));
+	ASSERT_EQ(0, cg_enter(path));
+	EXPECT_EQ(0, acquire(&c, 0, 0));
+	EXPECT_TRUE(EVENTUALLY(asked_back(&c)));	/* its max is reached */
+	nap(10);
+	EXPECT_EQ(0, yield(&c, GPUSHARE_WAIT_AGAIN, 60000));
+	ASSERT_EQ(0, cg_enter(CGROOT));
+	client_close(&c);
+	s.mask = 0;
+	s.reset = GPUSHARE_SHARE_ALL;
+	c.fd = arb_open();
+	EXPECT_EQ(0, arb_call(c.fd, GPUSHARE_SHARE_SET, &s));
+	cg_remove(path);
+	device_remove(quiet.device);
+
+	listen_for(&sock, &h, GPUSHARE_EVENT_DEVICE_REMOVED);
+	for (type = GPUSHARE_EVENT_CLIENT_JOINED; type < GPUSHARE_EVENT_LOST; type++) {
+		test_or_end(h.type[type], false, "no event of type %d", type);
+		EXPECT_LE(start, h.last[type].time_ns);
+		EXPECT_LE(h.last[type].time_ns, now_ns());
+		if (type != GPUSHARE_EVENT_SHARE_SET && type != GPUSHARE_EVENT_GROUP_ADDED &&
+		    type != GPUSHARE_EVENT_GROUP_REMOVED)
+			EXPECT_EQ(quiet.device, h.last[type].device);
+	}
+	EXPECT_EQ(pid, h.last[GPUSHARE_EVENT_KILLED].pid);
+	EXPECT_EQ(pid, h.last[GPUSHARE_EVENT_OVERRUN].pid);
+	EXPECT_EQ(4097, h.last[GPUSHARE_EVENT_MEM_DENIED].value);
+	EXPECT_EQ(s.group, h.last[GPUSHARE_EVENT_SHARE_SET].group);
+	EXPECT_EQ(s.group, h.last[GPUSHARE_EVENT_GROUP_ADDED].group);
+	EXPECT_EQ(s.group, h.last[GPUSHARE_EVENT_GROUP_REMOVED].group);
+	EXPECT_EQ(s.group, h.last[GPUSHARE_EVENT_THROTTLED].group);
+	EXPECT_EQ(s.group, h.last[GPUSHARE_EVENT_UNTHROTTLED].group);
+	EXPECT_LT(start, h.last[GPUSHARE_EVENT_THROTTLED].value);
+}
+
+/*
+ * The ring is emptied by a work item, which doesn't come to run beside one who has
+ * its processor in real time; so it fills up, and says afterwards how much it missed.
+ */
+TEST(events_that_didnt_fit_are_counted)
+{
+	struct sched_param first = { .sched_priority = 1 }, normal = {};
+	int large = 32 << 20, small = 1;
+	struct heard h = {};
+	struct client c;
+	struct nl slow;
+	char buf[4096];
+	uint64_t end;
+	cpu_set_t one;
+	int i;
+
+	setup();
+	ASSERT_EQ(0, nl_open(&slow));
+	ASSERT_EQ(0, setsockopt(sock.fd, SOL_SOCKET, SO_RCVBUFFORCE, &large, sizeof(large)));
+	ASSERT_EQ(0, setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)));
+	ASSERT_EQ(0, join(&sock, sock.grants));
+	ASSERT_EQ(0, join(&slow, slow.grants));
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	c = client_new(device_new());
+	for (i = 0; i < 20 && !h.type[GPUSHARE_EVENT_LOST]; i++) {
+		if (sched_setscheduler(0, SCHED_FIFO, &first))
+			SKIP("no real time here: %s", strerror(errno));
+		for (end = now_ns() + 500 * MS; now_ns() < end; )
+			EXPECT_EQ(0, yield(&c, GPUSHARE_WAIT_AGAIN, 0));
+		ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &normal));
+		listen_for(&sock, &h, GPUSHARE_EVENT_LOST);
+	}
+	EXPECT_EQ(1, h.type[GPUSHARE_EVENT_LOST]);
+	EXPECT_LT(0, h.last[GPUSHARE_EVENT_LOST].value);
+	printf("# %llu events didn't fit\n",
+	       (unsigned long long)h.last[GPUSHARE_EVENT_LOST].value);
+	/* a listener whose socket is full is told by that */
+	EXPECT_TRUE(EVENTUALLY(recv(slow.fd, buf, sizeof(buf), MSG_DONTWAIT) < 0 &&
+			       errno == ENOBUFS));
+	device_remove(c.device);
+}
+
+/* The first attribute of a message, and the one behind that if it has four bytes. */
+#define FIRST	(NLMSG_HDRLEN + GENL_HDRLEN)
+#define SECOND	(FIRST + NLA_HDRLEN + 4)
+
+TEST(a_bad_attribute_is_named)
+{
+	static const struct {
+		int cmd, attr, len;
+	} bad[] = {
+		{ GPUSHARE_CMD_CLIENT_GET, GPUSHARE_A_DEVICE, 2 },	/* too short */
+		{ GPUSHARE_CMD_CLIENT_GET, GPUSHARE_A_GROUP, 4 },
+		{ GPUSHARE_CMD_CLIENT_GET, GPUSHARE_A_CLIENT, 8 },	/* not one of this dump's */
+		{ GPUSHARE_CMD_CLIENT_GET, GPUSHARE_A_MAX + 1, 8 },	/* unknown */
+		{ GPUSHARE_CMD_GROUP_GET, GPUSHARE_A_GROUP, 8 },
+		{ GPUSHARE_CMD_DEVICE_GET, GPUSHARE_A_DEVICE, 4 },
+	};
+	struct seen seen = {};
+	__u32 device;
+	struct msg m;
+	size_t i;
+
+	setup();
+	device = device_new();
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		begin(&m, sock.family, NLM_F_DUMP, bad[i].cmd);
+		attr(&m, bad[i].attr, &(__u64){ 1 }, bad[i].len);
+		EXPECT_TRUE(ask(&sock, &m, on_item, &seen) < 0);
+		EXPECT_NE(0, sock.error[0]);
+		EXPECT_EQ(FIRST, sock.at);
+	}
 	begin(&m, sock.family, NLM_F_DUMP, GPUSHARE_CMD_CLIENT_GET);
-	attr(&m, GPUSHARE_A_DEVICE, &eight, 2);			/* too short */
-	EXPECT_NE(0, ask(&sock, &m, on_item, &seen));
-	EXPECT_NE(0, sock.error[0]);
-	begin(&m, sock.family, NLM_F_DUMP, GPUSHARE_CMD_CLIENT_GET);
-	attr(&m, GPUSHARE_A_MAX + 1, &eight, 8);		/* unknown */
+	attr(&m, GPUSHARE_A_DEVICE, &device, 4);			/* this one is good */
+	attr(&m, GPUSHARE_A_PATH, "x", 2);
 	EXPECT_EQ(-EINVAL, ask(&sock, &m, on_item, &seen));
-	EXPECT_NE(0, sock.error[0]);
+	EXPECT_EQ(SECOND, sock.at);
+	device_remove(device);
 	EXPECT_EQ(-ENODEV, dump(&sock, GPUSHARE_CMD_CLIENT_GET, device, &seen));
+	EXPECT_TRUE(!sock.error[0] || sock.at == FIRST);	/* kernels before 6.6 say nothing */
+	EXPECT_EQ(-ENODEV, dump(&sock, GPUSHARE_CMD_GROUP_GET, device, &seen));
 	begin(&m, sock.family, NLM_F_ACK, GPUSHARE_CMD_EVENT);	/* nobody may send these */
 	EXPECT_NE(0, ask(&sock, &m, NULL, NULL));
 	begin(&m, sock.family, NLM_F_ACK, 99);
@@ -384,11 +556,25 @@ TEST(a_tenant_sees_its_own_and_cant_listen)
 		seen.id = m.id;
 		CHILD(!dump(&s, GPUSHARE_CMD_CLIENT_GET, c.device, &seen));
 		CHILD(seen.n == 1 && seen.matched == 1);
+		seen = (struct seen){ .id = cg_id(path) };
+		CHILD(!dump(&s, GPUSHARE_CMD_GROUP_GET, 0, &seen));
+		CHILD(seen.n == 1 && seen.matched == 1 && seen.share.weight == 100);
 		CHILD(join(&s, s.events) == -EPERM);
 		CHILD(join(&s, s.grants) == -EPERM);
 		_exit(0);
 	}
 	EXPECT_EQ(0, reap(pid));
+	/* an administrator sees all, or the clients of one group */
+	seen = (struct seen){ .id = cg_id(path) };
+	EXPECT_EQ(0, dump(&sock, GPUSHARE_CMD_GROUP_GET, 0, &seen));
+	EXPECT_LE(2, seen.n);
+	EXPECT_EQ(1, seen.matched);
+	seen = (struct seen){ .id = c.id };
+	EXPECT_EQ(0, dump_of_group(&sock, cg_id(CGROOT), &seen));
+	EXPECT_EQ(1, seen.matched);
+	seen = (struct seen){};
+	EXPECT_EQ(0, dump_of_group(&sock, cg_id(path), &seen));
+	EXPECT_EQ(0, seen.n);
 	device_remove(c.device);
 	cg_remove(path);
 }

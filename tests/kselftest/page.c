@@ -47,6 +47,7 @@ TEST(the_grant_page_cant_be_made_writable_grown_split_or_moved)
 {
 	struct client c;
 	void *p;
+	int mem;
 
 	need_arbiter();
 	c = client_new(device_new());
@@ -56,6 +57,11 @@ TEST(the_grant_page_cant_be_made_writable_grown_split_or_moved)
 	EXPECT_TRUE(mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
 	EXPECT_TRUE(mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 0x10000000) == MAP_FAILED);
 	EXPECT_TRUE(mremap(p, 0, PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+	EXPECT_EQ(0, word(&c));
+	/* nor in the way that a debugger writes into what is read-only */
+	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, mem);
+	EXPECT_EQ(-1, pwrite(mem, "\1", 1, (uintptr_t)p + offsetof(struct gpushare_grant_page, word)));
 	EXPECT_EQ(0, word(&c));
 	p = (void *)c.own;
 	EXPECT_TRUE(mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
@@ -93,6 +99,41 @@ TEST(pages_of_two_clients_are_their_own)
 	EXPECT_EQ(0, b.own->progress);
 	EXPECT_NE(a.grant->client, b.grant->client);
 	device_remove(a.device);
+}
+
+/* Only who wants its child to have them can make it so, and that changes nothing else. */
+TEST(pages_that_were_given_to_a_child_end_with_their_client)
+{
+	struct client c, o;
+	int go[2], up[2];
+	uint64_t seen;
+	pid_t pid;
+
+	need_arbiter();
+	c = client_new(device_new());
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(up));
+	pid = fork();
+	if (!pid) {
+		CHILD(!client_open(&o, c.device));
+		CHILD(!madvise((void *)o.grant, PAGE, MADV_DOFORK));
+		CHILD(!madvise((void *)o.own, PAGE, MADV_DOFORK));
+		CHILD(!acquire(&o, 0, 0));
+		if (fork())
+			_exit(0);
+		hold(go);
+		seen = word(&o);
+		CHILD(acquire(&o, 0, 0) == -ENOTCONN);
+		o.own->idle_ns = 1;
+		CHILD(write(up[1], &seen, 8) == 8);
+		_exit(0);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	step(go);
+	ASSERT_EQ(8, read(up[0], &seen, 8));
+	EXPECT_EQ(0, seen & GPUSHARE_FLAGS_MASK);
+	device_remove(c.device);
 }
 
 TEST(a_page_lives_while_it_is_mapped)

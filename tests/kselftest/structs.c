@@ -26,6 +26,7 @@ TEST(version_says_who_answers)
 union any {
 	struct { __u32 size, flags; } head;
 	struct gpushare_version version;
+	struct gpushare_attach attach;
 	struct gpushare_wait wait;
 	struct gpushare_memory memory;
 	struct gpushare_describe describe;
@@ -36,6 +37,7 @@ union any {
 };
 
 static struct client client;
+static int spare;			/* a file without a client, but for ATTACH */
 
 static const struct command {
 	const char *name;
@@ -44,12 +46,15 @@ static const struct command {
 } commands[] = {
 #define COMMAND(cmd, type) { #cmd, cmd, sizeof(struct type) }
 	COMMAND(GPUSHARE_VERSION, gpushare_version),
+	COMMAND(GPUSHARE_ATTACH, gpushare_attach),
 	COMMAND(GPUSHARE_ACQUIRE, gpushare_wait),
 	COMMAND(GPUSHARE_YIELD, gpushare_wait),
 	COMMAND(GPUSHARE_MEMORY, gpushare_memory),
 	COMMAND(GPUSHARE_DESCRIBE, gpushare_describe),
 	COMMAND(GPUSHARE_SHARE_SET, gpushare_share),
 	COMMAND(GPUSHARE_SHARE_GET, gpushare_share),
+	COMMAND(GPUSHARE_DEVICE_ADD, gpushare_device),
+	COMMAND(GPUSHARE_DEVICE_REMOVE, gpushare_device),
 	COMMAND(GPUSHARE_DEVICE_SET, gpushare_device),
 	COMMAND(GPUSHARE_DEVICE_GET, gpushare_device),
 	COMMAND(GPUSHARE_STATS, gpushare_stats),
@@ -58,11 +63,31 @@ static const struct command {
 #define for_each_command(c) \
 	for (c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
 
+/* The device that DEVICE_ADD adds and DEVICE_REMOVE removes: is to be there or not. */
+static void other_device(bool there)
+{
+	struct gpushare_device d = { .size = sizeof(d), .kind = GPUSHARE_KIND_CPU,
+		.key = "cpu:structs" };
+
+	arb_call(spare, there ? GPUSHARE_DEVICE_ADD : GPUSHARE_DEVICE_REMOVE, &d);
+}
+
 static void fill(union any *a, const struct command *c)
 {
 	memset(a, 0, sizeof(*a));
 	a->head.size = c->size;
 	switch (c->cmd) {
+	case GPUSHARE_ATTACH:
+		arb_call(spare, GPUSHARE_DETACH, NULL);
+		a->attach.device = client.device;
+		a->attach.set_fd = -1;
+		break;
+	case GPUSHARE_DEVICE_ADD:
+	case GPUSHARE_DEVICE_REMOVE:
+		other_device(c->cmd == GPUSHARE_DEVICE_REMOVE);
+		a->device.kind = GPUSHARE_KIND_CPU;
+		strcpy(a->device.key, "cpu:structs");
+		break;
 	case GPUSHARE_ACQUIRE:
 	case GPUSHARE_YIELD:
 		a->wait.until_ns = GPUSHARE_FOREVER;
@@ -101,17 +126,21 @@ static void setup(void)
 	need_arbiter();
 	cg_new(CGROOT, "structs");
 	client = client_new(device_new());
+	spare = arb_open();
 }
 
 static void teardown(void)
 {
+	other_device(false);
+	close(spare);
 	device_remove(client.device);
 	client_close(&client);
 	cg_remove(CGROOT "/structs");
 }
 
 #define EXPECT_CALL(result, c, a) do {						\
-	int r_ = arb_call(client.fd, (c)->cmd, (a));				\
+	int fd_ = (c)->cmd == GPUSHARE_ATTACH ? spare : client.fd;		\
+	int r_ = arb_call(fd_, (c)->cmd, (a));				\
 	test_or_end(r_ == (result), false, "%s gave %d, not %d", (c)->name, r_, result); \
 } while (0)
 
@@ -228,6 +257,7 @@ TEST(reserved_members_and_unknown_bits_are_refused)
 		BAD(GPUSHARE_SHARE_GET, gpushare_share, reserved, 1),
 		BAD(GPUSHARE_SHARE_SET, gpushare_share, mask, GPUSHARE_SHARE_ALL + 1),
 		BAD(GPUSHARE_SHARE_SET, gpushare_share, reset, GPUSHARE_SHARE_ALL + 1),
+		BAD(GPUSHARE_DEVICE_ADD, gpushare_device, mask, GPUSHARE_DEV_ALL + 1),
 		BAD(GPUSHARE_DEVICE_SET, gpushare_device, mask, GPUSHARE_DEV_ALL + 1),
 		BAD(GPUSHARE_STATS, gpushare_stats, what, 0),
 		BAD(GPUSHARE_STATS, gpushare_stats, what, 4),
@@ -282,6 +312,9 @@ TEST(a_result_that_cant_be_written_changes_nothing)
 	struct command wait = { "ACQUIRE", GPUSHARE_ACQUIRE, sizeof(struct gpushare_wait) };
 	const struct command drop = { "YIELD", GPUSHARE_YIELD, sizeof(struct gpushare_wait) };
 	const struct command mem = { "MEMORY", GPUSHARE_MEMORY, sizeof(struct gpushare_memory) };
+	const struct command new = { "ATTACH", GPUSHARE_ATTACH, sizeof(struct gpushare_attach) };
+	const struct command add = { "DEVICE_ADD", GPUSHARE_DEVICE_ADD,
+		sizeof(struct gpushare_device) };
 	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct gpushare_stats s;
 	union any a;
@@ -293,6 +326,19 @@ TEST(a_result_that_cant_be_written_changes_nothing)
 	EXPECT_CALL(-EFAULT, &mem, page);
 	EXPECT_EQ(0, stats(client.fd, GPUSHARE_STATS_CLIENT, 0, 0, &s));
 	EXPECT_EQ(0, s.mem_current);
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+	fill(&a, &new);
+	memcpy(page, &a, new.size);
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+	EXPECT_CALL(-EFAULT, &new, page);
+	EXPECT_EQ(-ENOTCONN, arb_call(spare, GPUSHARE_DETACH, NULL));
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+	fill(&a, &add);
+	memcpy(page, &a, add.size);
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+	EXPECT_CALL(-EFAULT, &add, page);
+	a.device.device = 0;
+	EXPECT_EQ(-ENODEV, arb_call(spare, GPUSHARE_DEVICE_GET, &a));
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	fill(&a, &wait);
 	memcpy(page, &a, wait.size);

@@ -37,13 +37,18 @@ static cl_int give(const void *from, size_t n, size_t size, void *value, size_t 
 	return CL_SUCCESS;
 }
 
-/* The driver decides when it is over, we say what it is until then, and why it failed. */
+/*
+ * The driver decides when it is over, we say what it is until then, and why it failed.
+ * Some drivers call complete what waited for an event that failed; so be it, but
+ * what failed by itself has.
+ */
 static cl_int status_of(const struct gs_event *event, cl_int driver)
 {
 	cl_int ours = __atomic_load_n(&event->status, __ATOMIC_ACQUIRE);
 
 	if (driver == CL_COMPLETE)
-		return driver;
+		return ours < 0 && ours != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ? ours :
+											 driver;
 	if (driver < 0)
 		return ours < 0 ? ours : driver;
 	return ours > CL_COMPLETE && ours < driver ? ours : driver;

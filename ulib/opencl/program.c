@@ -268,6 +268,12 @@ static void build_ended(struct before *before, cl_int rc)
 		program->built = before->built;
 		program->why = before->why;
 		pthread_mutex_unlock(&program->lock);
+	} else if (rc != CL_SUCCESS) {
+		/* Some drivers go on with what was built before. */
+		pthread_mutex_lock(&program->lock);
+		program->built = false;
+		program->why = "its last build failed";
+		pthread_mutex_unlock(&program->lock);
 	}
 	gs_shadow_put(shadow);
 	headers_put(headers);

@@ -32,4 +32,4 @@ tests-y += tests/opencl-layer/kept.sh
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh
-full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh)
+full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh drivers.sh)

@@ -301,3 +301,21 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	*ret = &ours;
 	return CL_SUCCESS;
 }
+
+/* Khronos's loader passes by, without a word, what doesn't have these two. */
+PUBLIC CL_API_ENTRY cl_int CL_API_CALL
+clInitLayerWithProperties(cl_uint n, const cl_icd_dispatch *below, cl_uint *n_ret,
+			  const cl_icd_dispatch **ret, const cl_bitfield *properties);
+PUBLIC CL_API_ENTRY cl_int CL_API_CALL
+clInitLayerWithProperties(cl_uint n, const cl_icd_dispatch *below, cl_uint *n_ret,
+			  const cl_icd_dispatch **ret, const cl_bitfield *properties)
+{
+	(void)properties;
+	return clInitLayer(n, below, n_ret, ret);
+}
+
+PUBLIC CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer(void);
+PUBLIC CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer(void)
+{
+	return CL_SUCCESS;
+}

@@ -98,11 +98,12 @@ include $(sort $(wildcard */part.mk */*/part.mk))
 all: $(all-y)
 
 .PHONY: setup check check-full bench demo fuzz lint install help clean
-# The only step that changes the machine: it installs the Debian packages that
-# are missing, from the list in .ci/packages. SETUP=no leaves it out.
+# The only step that changes the machine: it installs the Debian packages that are missing,
+# from the list in .ci/packages, for check-full those in .ci/packages-full too. SETUP=no
+# leaves it out.
 setup:
 ifneq ($(SETUP),no)
-	@.ci/setup
+	@$(if $(filter check-full,$(MAKECMDGOALS)),FULL=1 ).ci/setup
 endif
 
 # Tests are listed by path in the build folder or, for scripts, in the tree.

@@ -8,6 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/ci" "$dir/bin"
 cp .ci/setup "$dir/ci/"
 printf '# a list\n\none\tthe first\ntwo\tthe second\n' >"$dir/ci/packages"
+printf 'three\tthe third\n' >"$dir/ci/packages-full"
 
 command_is() {	# NAME TEXT
 	printf '#!/bin/sh\n%s\n' "$2" >"$dir/bin/$1"
@@ -26,8 +27,9 @@ n=0; while read -r _; do n=$((n + 1)); done <"$DIR/calls"
 command_is id 'echo "${UID_IS:-0}"'
 command_is sleep ''
 ln -s "$(command -v cat)" "$dir/bin/cat"
-echo 1..8
+echo 1..10
 n=0 failed=0
+unset FULL	# make check-full's own
 
 # gives NAME STATUS CALLS [PATTERN]: a run on the machine as it is now
 gives() {
@@ -50,6 +52,9 @@ install="install -y --no-install-recommends"
 
 printf 'ii ' >"$dir/one"; printf 'hi ii ' >"$dir/two"
 gives "nothing is done where all is there, held or of two architectures" 0 ""
+FULL=1 gives "but what make check-full needs is" 0 "$install three" "installing three  *the third"
+printf 'ii ' >"$dir/three"
+FULL=1 gives "once" 0 ""
 rm "$dir/one"; printf 'rc ' >"$dir/two"
 gives "what is missing or was removed is installed" 0 "$install one two" "installing one  *the first"
 printf 'iF ' >"$dir/one"; printf 'ii ' >"$dir/two"

@@ -4,12 +4,15 @@
 # Debian's OpenCL programs, which know nothing of the layer: the same results without
 # it, with it, and with all that can be cut in pieces of random sizes. One that isn't
 # installed is skipped by its name. Without names: those that are done in seconds.
-#	programs.sh [clinfo] [clpeak] [pyopencl] [clblast] [hashcat]
+#	programs.sh [clinfo] [clpeak] [pyopencl] [examples] [clblast] [hashcat]
 # FULL=1 (make check-full): without names all of them, which takes PoCL's compiler many
 # minutes, all of clpeak, and also gated only, and by workers that are stopped at random.
+# GS_WAYS="cut workers" are the ways that are tried.
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/opencl-layer/lib.sh
 . tests/opencl-layer/lib.sh
+spy=$PWD/$O/tests/opencl-layer/spy.so
+[ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
 seed=${GS_SEED:-$((RANDOM * 32768 + RANDOM))}
 echo "# seed $seed"
 # PoCL says how much memory is free at the moment.
@@ -22,25 +25,50 @@ most=$([ -z "${FULL:-}" ] && echo 300 || echo 1800)
 
 # The layer takes command buffers away, and writes the list with single spaces.
 # Without cpufreq, PoCL's clock is that of the moment.
-run_clinfo() { timeout -k 5 $most clinfo --raw; }
+run_clinfo() { timeout --foreground -k 5 $most clinfo --raw; }
 filter_clinfo() { grep -v -e COMMAND_BUFFER -e MAX_CLOCK_FREQUENCY | sed -E 's/cl_khr_command_buffer(:[^ ]*)?//; s/ +/ /g'; }
 
 # What it measures is left out.
 run_clpeak() {
 	[ -z "${FULL:-}" ] && set -- --kernel-latency
-	timeout -k 5 $most clpeak "$@"
+	timeout --foreground -k 5 $most clpeak "$@"
 }
 filter_clpeak() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g'; }
 
-run_pyopencl() { timeout -k 5 $most /usr/bin/python3 tests/opencl-layer/arrays.py; }
+run_pyopencl() { timeout --foreground -k 5 $most /usr/bin/python3 tests/opencl-layer/arrays.py; }
 filter_pyopencl() { cat; }
+
+# pyopencl's own. The others need a window, a picture, a GPU of CUDA's or packages that
+# Debian lacks, or measure for minutes. What they draw at random is the same each time.
+examples=/usr/share/doc/python-pyopencl-doc/examples
+run_examples() {
+	local example
+	cd "$dir" || return 1
+	for example in demo demo_array demo_array_svm demo_elementwise demo_elementwise_complex \
+			demo_meta_template demo-struct-reduce narray svm dump-properties \
+			"n-body -n 64 -i 4" "pi-monte-carlo -g OpenCL -d 0 -i 100000 -b 16 -e 16 -f 4 -l 4 -r 1"; do
+		echo "$example"
+		# shellcheck disable=SC2086
+		set -- $example
+		PYOPENCL_CTX=0 timeout --foreground -k 5 $most /usr/bin/python3 -W ignore -c 'import numpy, runpy, sys
+numpy.random.seed(7)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$examples/$1.py" "${@:2}" || return 1
+	done
+}
+# Without what they measure, and what the layer takes away
+filter_examples() {
+	grep -vE '^EXTENSIONS_WITH_VERSION|CLOCK_FREQUENCY|Duration|Itops|done in|^[0-9.]+ [0-9.]+ 0\.00 ' |
+		grep -vE '^(	(Mean|Median|Stddev|Min|Max|Variability))' |
+		sed -E 's/cl_khr_command_buffer(:[^ ]*)?//; s/ +/ /g; s/0x[0-9a-f]+/ADDRESS/g'
+}
 
 # Results are compared with a BLAS on the processor, routine by routine.
 run_clblast() {
 	local routine
 	for routine in xaxpy xdot xamax xgemv xger xtrsv xgemm xsyrk xomatcopy xim2col; do
 		echo "$routine"
-		timeout -k 5 $most "clblast_test_$routine" | sed 's/\x1b\[[0-9;]*m//g' | grep -E 'passed|failed|skipped'
+		timeout --foreground -k 5 $most "clblast_test_$routine" | sed 's/\x1b\[[0-9;]*m//g' | grep -E 'passed|failed|skipped'
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1
 	done
 }
@@ -48,13 +76,17 @@ filter_clblast() { cat; }
 
 # It checks itself on a known hash before it begins, then finds "zab".
 run_hashcat() {
-	timeout -k 5 $most hashcat -m 0 -a 3 --potfile-disable --quiet --force -D 1 \
+	timeout --foreground -k 5 $most hashcat -m 0 -a 3 --potfile-disable --quiet --force -D 1 \
 		46f6e8fb2d9082a6bff9070b7aee619c '?l?l?l'
 }
 filter_hashcat() { grep ':zab$'; }
 
+# Of these also a hash of all that they read back is compared.
+reads_back() { case $1 in pyopencl | examples | clblast) ;; *) return 1 ;; esac; }
+
 have() {
 	case $1 in
+	examples) have pyopencl && [ -e $examples/demo.py ] ;;
 	pyopencl) /usr/bin/python3 -c 'import pyopencl, numpy, mako' 2>/dev/null ;;
 	clblast) type clblast_test_xim2col >/dev/null 2>&1 ;;
 	*) type "$1" >/dev/null 2>&1 ;;
@@ -62,10 +94,11 @@ have() {
 }
 
 programs="clinfo clpeak"
-[ -z "${FULL:-}" ] || programs="clinfo clpeak pyopencl clblast hashcat"
+[ -z "${FULL:-}" ] || programs="clinfo clpeak pyopencl examples clblast hashcat"
 [ $# = 0 ] || programs=$*
 ways="on cut"
 [ -z "${FULL:-}" ] || ways="on gate cut workers"
+ways=${GS_WAYS:-$ways}
 
 # How each of them is set up, and said
 declare -A set_up=(
@@ -79,16 +112,57 @@ declare -A said=(
 	[workers]="by workers stopped at random"
 )
 
+# ticks GROUP: of processor time that its processes have taken
+ticks() {
+	cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) //' |
+		awk -v group="$1" '$3 == group { t += $12 + $13 } END { print t + 0 }'
+}
+
+# PoCL 3.1 may hang in workers by itself (see workers.c): a thread of it waits in the C
+# library for a word that has long been said, and goes on when a signal makes it look.
+# So a program that does nothing is given one. What is stuck otherwise stays so, and fails.
+watch_for_hangs() {	# GROUP FILE
+	local before=-1 now
+	while sleep 20 && kill -0 -- "-$1" 2>/dev/null; do
+		now=$(ticks "$1")
+		if [ $((now - before)) -lt 4 ]; then
+			echo hung >>"$2"
+			kill -STOP -- "-$1"
+			kill -CONT -- "-$1"
+		fi
+		before=$now
+	done
+}
+
 # try HOW PROGRAM [VARIABLE=VALUE...]: what it prints is kept in $dir/PROGRAM.HOW
 try() {
-	local out=$dir/$2.$1
+	local out=$dir/$2.$1 rc watch
 	export XDG_CACHE_HOME=$dir/cache.$1 HOME=$dir/home.$1
 	mkdir -p "$HOME"
+	set -m
 	(
 		[ $# -lt 3 ] || export "${@:3}"
+		if reads_back "$2"; then
+			export OPENCL_LAYERS=${OPENCL_LAYERS:+$OPENCL_LAYERS:}$spy SPY_OUT=$out.read
+		fi
 		"run_$2"
-	) >"$out.all" 2>"$out.err" </dev/null &&
-		"filter_$2" <"$out.all" >"$out" && [ -s "$out" ]
+	) >"$out.all" 2>"$out.err" </dev/null &
+	set +m
+	pids+=($!)
+	if [ "$1" = workers ]; then
+		watch_for_hangs $! "$out.hung" &
+		watch=$!
+	fi
+	wait -f "${pids[-1]}"
+	rc=$?
+	if [ -n "${watch:-}" ]; then
+		kill "$watch" 2>/dev/null
+		wait "$watch" 2>/dev/null
+		[ ! -e "$out.hung" ] ||
+			echo "# $2: hung in PoCL's workers $(wc -l <"$out.hung") times, until a signal came"
+	fi
+	[ $rc = 0 ] && "filter_$2" <"$out.all" >"$out" && [ -s "$out" ] &&
+		{ ! reads_back "$2" || { [ -s "$out.read" ] && cat "$out.read" >>"$out"; }; }
 }
 
 # shellcheck disable=SC2086

@@ -24,7 +24,8 @@ export GPUSHARE_ARBITER=$socket
 begin half --weight=1 --min=50% -- "$look" busy 600
 begin third --weight=1 --min=30% -- "$look" busy 600
 begin heavy --weight=10000 -- "$look" busy 600
-for name in half third heavy; do eventually has $name grants 50; done
+# Ten grants: as in layer.sh.
+for name in half third heavy; do eventually has $name grants 10; done
 for _ in $(seq 10); do
 	read -r half third heavy < <(held 6 half third heavy)
 	[ "$half" -ge 40 ] && [ "$third" -ge 22 ] && [ "$heavy" -ge 5 ] && break
@@ -42,7 +43,7 @@ done
 # they leave behind must be nothing.
 begin light --weight=100 -- "$look" busy 1200
 begin strong --weight=300 -- "$look" busy 1200
-for name in light strong; do eventually has $name grants 50; done
+for name in light strong; do eventually has $name grants 10; done
 "$ctl" set name:victims weight=100 >/dev/null
 clients() { "$ctl" -j status | jq '.clients | length'; }
 only_survivors() { [ "$(clients)" = 2 ]; }

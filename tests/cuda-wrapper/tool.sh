@@ -15,7 +15,7 @@ ok() {
 	n=$((n + 1))
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; bad=1; fi
 }
-echo 1..9
+echo 1..10
 for _ in $(seq 1200); do [ -S "$work/s" ] && break; sleep 0.05; done
 name=cuda-$$
 ctl=$O/bin/gpusharectl
@@ -42,11 +42,20 @@ GPUSHARE_CUDA_CUT=slice "$ctl" run -- sh -c "
 		grep -q slices $work/out && break
 		sleep 0.05
 	done
+	for i in \$(seq 1200); do
+		$ctl doctor >$work/past 2>&1
+		grep -q 'calls put work past the gate' $work/past && break
+		sleep 0.05
+	done
 	kill \$pid" >/dev/null 2>&1
 grep -q slices "$work/out"
 rc=$?
 [ $rc = 0 ] || sed 's/^/# /' "$work/out"
 ok $rc "status --transforms tells of slices"
+grep -q '[1-9][0-9]* calls put work past the gate' "$work/past"
+rc=$?
+[ $rc = 0 ] || sed 's/^/# /' "$work/past"
+ok $rc "doctor tells of copies, which aren't scheduled"
 
 # doctor: what a program that is started here would get.
 doctor() {	# NAME PATTERN SETTING...

@@ -643,4 +643,84 @@ TEST(functions_by_address)
 	child(by_address_of_ids, NULL, "slice");
 }
 
+/*
+ * A kernel that calls through a pointer is cut if all functions are in its own text, and
+ * none of them reads the grid. Linked with a function that does, it isn't: what was made of
+ * the text alone doesn't hold then.
+ */
+static void alone_and_linked(void *arg)
+{
+	static const char use[] = HEAD ".visible .entry k(.param .u64 o, .param .u64 to) {\n"
+		".reg .u32 %r<3>; .reg .u64 %d<5>;\n"
+		"ld.param.u64 %d1, [o]; ld.global.u64 %d3, [%d1]; ld.param.u64 %d4, [to];\n"
+		"mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 4; add.u64 %d4, %d4, %d2;\n"
+		"proto: .callprototype _ (.param .u64 _);\n"
+		"{ .param .u64 a; st.param.u64 [a], %d4; call %d3, (a), proto; }\nret; }\n"
+		".visible .func none(.param .u64 at) {\n"
+		".reg .u64 %d<2>; ld.param.u64 %d1, [at]; st.global.u32 [%d1], 7; ret; }\n"
+		".visible .entry own(.param .u64 o) {\n"
+		".reg .u64 %d<4>; ld.param.u64 %d1, [o]; mov.u64 %d3, none;\n"
+		"st.global.u64 [%d1], %d3; ret; }\n",
+		id[] = HEAD ".visible .func id(.param .u64 at) {\n"
+		".reg .u32 %r<2>; .reg .u64 %d<2>; ld.param.u64 %d1, [at]; mov.u32 %r1, %ctaid.x;\n"
+		"st.global.u32 [%d1], %r1; ret; }\n"
+		".visible .entry put(.param .u64 o) {\n"
+		".reg .u64 %d<4>; ld.param.u64 %d1, [o]; mov.u64 %d3, id; st.global.u64 [%d1], %d3;\n"
+		"ret; }\n";
+	uint32_t out[WORDS], i, round;
+	char *cubin = NULL, *code;
+	uint64_t before, seen[2];
+	struct program p;
+	CUdeviceptr d, to;
+	void *args[] = { &d, &to };
+	CUfunction put;
+	CUlinkState l;
+	size_t size;
+	CUmodule m;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuMemAlloc_v2(&d, 8));
+	MUST(cuMemAlloc_v2(&to, sizeof(out)));
+	for (round = 0; round < 2; round++) {
+		if (round) {
+			code = linked(id, NULL, NULL, &size);
+			l = begin();
+			MUST(cuLinkAddData_v2(l, CU_JIT_INPUT_CUBIN, code, size, NULL, 0, NULL,
+					      NULL));
+			add(l, use);
+			cubin = end(l, &size);
+			free(code);
+		}
+		MUST(cuModuleLoadData(&m, round ? cubin : use));
+		MUST(cuModuleGetFunction(&put, m, round ? "put" : "own"));
+		OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+		OK(cuCtxSynchronize());
+		before = launches();
+		OK(cuLaunchKernel(function_of(m), WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+		OK(cuMemcpyDtoH_v2(out, to, sizeof(out)));
+		seen[round] = launches() - before;
+		for (i = 0; i < WORDS && out[i] == (round ? i : 7); i++)
+			;
+		EXPECT_EQ(WORDS, i);
+		OK(cuModuleUnload(m));
+	}
+	EXPECT_GE(seen[0], 2);
+	EXPECT_EQ(1, seen[1]);
+	free(cubin);
+}
+
+TEST(a_text_alone_and_the_same_linked_are_kept_apart)
+{
+	char cache[128];
+
+	bed_make(&w, 60000);
+	snprintf(cache, sizeof(cache), "%s/cache", w.dir);
+	setenv("GPUSHARE_CACHE", cache, 1);
+	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	EXPECT_EQ(0, child_wait(child_start(alone_and_linked, NULL)));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
 TEST_MAIN()

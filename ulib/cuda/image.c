@@ -366,8 +366,9 @@ out:
 
 static struct gs_image *transform(struct gs_source *s, uint32_t modes)
 {
-	static const char what[] = "libcuda wrapper, image 6, " GS_XFORM_ID;
+	static const char what[] = "libcuda wrapper, image 7, " GS_XFORM_ID;
 	struct gs_image *image;
+	bool is_linked = s->link;	/* with what isn't among the texts, perhaps */
 	uint8_t key[GS_SHA256_BYTES];
 	struct gs_sha256 sha;
 	void *kept;
@@ -377,6 +378,7 @@ static struct gs_image *transform(struct gs_source *s, uint32_t modes)
 	gs_sha256_init(&sha);
 	gs_sha256_add_part(&sha, what, sizeof(what));
 	gs_sha256_add_part(&sha, &modes, sizeof(modes));
+	gs_sha256_add_part(&sha, &is_linked, sizeof(is_linked));
 	gs_sha256_add_part(&sha, s->caps, s->n_caps * sizeof(*s->caps));
 	add_texts(&sha, s);
 	gs_sha256_end(&sha, key);

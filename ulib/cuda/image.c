@@ -432,17 +432,21 @@ static void add_options(struct gs_sha256 *sha, const struct gs_link_options *o)
 static void link_key(const struct gs_source *s, const char *text, size_t len,
 		     uint8_t key[GS_SHA256_BYTES])
 {
-	static const char what[] = "libcuda wrapper, link 1";
+	static const char what[] = "libcuda wrapper, link 2";
 	const struct gs_link_input *in = s->link->inputs;
 	struct gs_sha256 sha;
+	CUdevice present;
 	int version = 0;
-	uint32_t i, part = 0;
+	uint32_t i, arch, part = 0;
 
 	REAL(cuDriverGetVersion)(&version);
+	/* The driver links for this one, though a library's PTX is for the oldest. */
+	arch = REAL(cuCtxGetDevice)(&present) ? 0 : gs_device_arch(present);
 	gs_sha256_init(&sha);
 	gs_sha256_add_part(&sha, what, sizeof(what));
 	gs_sha256_add_part(&sha, &version, sizeof(version));
 	gs_sha256_add_part(&sha, &s->arch, sizeof(s->arch));
+	gs_sha256_add_part(&sha, &arch, sizeof(arch));
 	gs_sha256_add_part(&sha, text, len);
 	add_options(&sha, &s->link->options);
 	for (i = 0; i < s->link->n; i++, in++) {
@@ -486,33 +490,38 @@ static void *link_again(const struct gs_source *s, const char *text, size_t len,
 }
 
 /* The same from disk, if it may be: compiling takes far longer than the rest. */
-static void *linked(const struct gs_source *s, const char *text, size_t len, bool anew)
+static void *linked(const struct gs_source *s, const char *text, size_t len, bool *from_disk)
 {
 	uint8_t key[GS_SHA256_BYTES];
 	void *load;
 	size_t size;
 
 	link_key(s, text, len, key);
-	if (!anew && !gs_cache_get(key, &load, &size))
+	if (*from_disk && !gs_cache_get(key, &load, &size))
 		return load;
+	*from_disk = false;
 	load = link_again(s, text, len, &size);
 	if (load)
 		gs_cache_put(key, load, size);
 	return load;
 }
 
-struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, bool anew, void **load)
+struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, bool *from_disk,
+			       void **load)
 {
 	struct gs_image *image = NULL;
+	bool may_be = *from_disk;
 	const char *text;
 	size_t bytes;
 
 	*load = NULL;
+	*from_disk = false;
 	if (!gs_source_is_too_much(source) && gs_source_unpack(source))
 		image = transform(source, modes);
 	if (image && can_be_cut(image)) {
 		text = gs_image_text(image, image->text);
-		*load = source->link ? linked(source, text, image->text_len, anew) :
+		*from_disk = may_be && source->link;
+		*load = source->link ? linked(source, text, image->text_len, from_disk) :
 			in_its_form(source->parts, text, strlen(text), &bytes);
 	}
 	if (*load)

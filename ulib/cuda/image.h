@@ -73,10 +73,11 @@ bool gs_source_cap(struct gs_source *source, const char *kernel, uint32_t regist
 
 /*
  * The module's shadow with variants for @modes (GSX_BIT()s); NULL: none can be had. Else
- * free() it, and *load, which is what the driver is to load. @anew: if that is the result of
- * a link, it mustn't be an earlier one's, from disk.
+ * free() it, and *load, which is what the driver is to load. *from_disk: whether the result
+ * of a link may be an earlier one's; afterwards, whether it is.
  */
-struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, bool anew, void **load);
+struct gs_image *gs_image_make(struct gs_source *source, uint32_t modes, bool *from_disk,
+			       void **load);
 const struct gs_image_kernel *gs_image_find(const struct gs_image *image, const char *name);
 
 #endif

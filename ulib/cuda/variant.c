@@ -51,15 +51,17 @@ void gs_variants_free(struct gs_loaded *l, bool unload)
 	}
 }
 
-static struct gs_made *made(struct gs_loaded *l, struct gs_device *dev, bool anew)
+static struct gs_made *made(struct gs_loaded *l, struct gs_device *dev, bool *from_disk)
 {
 	struct gs_made *m = calloc(1, sizeof(*m));
 	CUlibrary library = NULL;
 	CUmodule module = NULL;
 
-	if (!m)
+	if (!m) {
+		*from_disk = false;
 		return NULL;
-	m->image = gs_image_make(l->source, gs_cut_modes(dev), anew, &m->kept);
+	}
+	m->image = gs_image_make(l->source, gs_cut_modes(dev), from_disk, &m->kept);
 	if (m->image && l->context) {
 		REAL(cuModuleLoadData)(&module, m->kept);
 		m->variants = module;
@@ -76,10 +78,13 @@ static struct gs_made *made(struct gs_loaded *l, struct gs_device *dev, bool ane
 /* Transforms and loads it, with the caps that are known by now. */
 static void make(struct gs_loaded *l, struct gs_device *dev)
 {
-	struct gs_made *m = made(l, dev, false);
+	bool from_disk = true;
+	struct gs_made *m = made(l, dev, &from_disk);
 
-	if (!m && l->source->link)	/* on disk may be what another driver linked */
-		m = made(l, dev, true);
+	if (!m && from_disk) {	/* there may be what another driver linked */
+		from_disk = false;
+		m = made(l, dev, &from_disk);
+	}
 	if (!m)
 		return;
 	m->next = l->made;

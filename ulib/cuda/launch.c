@@ -115,7 +115,8 @@ bool gs_param_sizes(const struct gs_record *record, const struct gs_launch *l, u
 		    uint32_t *n)
 {
 	const struct gs_image_kernel *k = __atomic_load_n(&record->kernel, __ATOMIC_ACQUIRE);
-	bool kernel = record->found == GS_FOUND_IN_LIBRARY;
+	enum gs_found found = __atomic_load_n(&record->found, __ATOMIC_RELAXED);
+	bool kernel = found == GS_FOUND_IN_LIBRARY;
 	size_t offset, size;
 
 	*n = 0;
@@ -126,7 +127,7 @@ bool gs_param_sizes(const struct gs_record *record, const struct gs_launch *l, u
 		memcpy(sizes, gs_image_sizes(k), k->n_params * sizeof(*sizes));
 		return true;
 	}
-	if (record->found == GS_FOUND_ELSEWHERE ||
+	if (found == GS_FOUND_ELSEWHERE ||
 	    gs_is_missing(kernel ? I_cuKernelGetParamInfo : I_cuFuncGetParamInfo))
 		return false;
 	while (!(kernel ? REAL(cuKernelGetParamInfo)((CUkernel)l->handle, *n, &offset, &size) :
@@ -226,7 +227,8 @@ static bool follows_rest(struct gs_lane *lane, struct gs_record *record, const s
 CUresult gs_launch(const struct gs_launch *l)
 {
 	struct gs_record *record = gs_record_find(l->handle);
-	struct gs_lane *lane = gs_lane_find(l->stream, l->twin, record ? record->ctx : NULL);
+	struct gs_lane *lane = gs_lane_find(l->stream, l->twin, record ?
+					    __atomic_load_n(&record->ctx, __ATOMIC_RELAXED) : NULL);
 	CUresult r;
 
 	if (gs_is_captured(l->stream, l->twin))

@@ -22,8 +22,6 @@
 
 static struct gs_loaded *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Threads may ask for the same function at the same time. */
-static pthread_mutex_t knowing = PTHREAD_MUTEX_INITIALIZER;
 
 struct gs_loaded *gs_loaded_find(const void *handle)
 {
@@ -325,30 +323,19 @@ HOOK(cuLibraryGetModule, CUmodule *module, CUlibrary library)
 	return r;
 }
 
+/* @of: the kernel by which it was found; or NULL */
 static void know(const void *handle, const char *name, const void *owner, enum gs_found found,
-		 CUcontext ctx)
+		 CUcontext ctx, struct gs_record *of)
 {
 	struct gs_loaded *l = name ? gs_loaded_find(owner) : NULL;
-	struct gs_record *r;
 
 	if (l && l->library) {	/* its variants are as well */
 		owner = l->library;
 		found = GS_FOUND_BY_KERNEL;
 	}
-	r = gs_record_add(handle, owner);
-	if (!r)
-		return;
-	pthread_mutex_lock(&knowing);
-	if (!r->name) {		/* else found before, perhaps in another way */
-		r->ctx = ctx;
-		r->found = found;
-		gs_whole_because(r, "no PTX");
-		if (name && !r->title)
-			r->title = strdup(name);
-		if (l && !r->settings_lost)
-			__atomic_store_n(&r->name, r->title, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&knowing);
+	gs_record_know(handle, &(struct gs_record){ .owner = owner, .found = found, .ctx = ctx,
+						    .of = of, .title = (char *)(uintptr_t)name,
+						    .name = l ? name : NULL });
 }
 
 HOOK(cuModuleGetFunction, CUfunction *f, CUmodule module, const char *name)
@@ -358,7 +345,7 @@ HOOK(cuModuleGetFunction, CUfunction *f, CUmodule module, const char *name)
 
 	if (!r) {
 		REAL(cuCtxGetCurrent)(&ctx);
-		know(*f, name, module, GS_FOUND_IN_MODULE, ctx);
+		know(*f, name, module, GS_FOUND_IN_MODULE, ctx, NULL);
 	}
 	return r;
 }
@@ -368,23 +355,21 @@ HOOK(cuLibraryGetKernel, CUkernel *kernel, CUlibrary library, const char *name)
 	CUresult r = REAL(cuLibraryGetKernel)(kernel, library, name);
 
 	if (!r)
-		know(*kernel, name, library, GS_FOUND_IN_LIBRARY, NULL);
+		know(*kernel, name, library, GS_FOUND_IN_LIBRARY, NULL, NULL);
 	return r;
 }
 
 HOOK(cuKernelGetFunction, CUfunction *f, CUkernel kernel)
 {
 	CUresult r = REAL(cuKernelGetFunction)(f, kernel);
-	struct gs_record *of = r ? NULL : gs_record_find(kernel), *mine;
+	struct gs_record *of = r ? NULL : gs_record_find(kernel);
 	CUcontext ctx = NULL;
 
 	if (!of)
 		return r;
 	REAL(cuCtxGetCurrent)(&ctx);
-	know(*f, of->name, of->owner, GS_FOUND_BY_KERNEL, ctx);
-	mine = gs_record_find(*f);
-	if (mine)
-		mine->of = of;
+	know(*f, __atomic_load_n(&of->name, __ATOMIC_ACQUIRE),
+	     __atomic_load_n(&of->owner, __ATOMIC_RELAXED), GS_FOUND_BY_KERNEL, ctx, of);
 	return r;
 }
 
@@ -398,16 +383,15 @@ void gs_record_first(const struct gs_launch *l)
 	if (l->whole || gs_is_missing(I_cuFuncGetName) ||
 	    REAL(cuFuncGetName)(&name, (CUfunction)l->handle) ||
 	    REAL(cuFuncGetModule)(&module, (CUfunction)l->handle) || !gs_loaded_find(module)) {
-		gs_record_add(l->handle, NULL);
+		gs_record_add(l->handle);
 		return;
 	}
 	REAL(cuCtxGetCurrent)(&ctx);
-	know(l->handle, name, module, GS_FOUND_IN_MODULE, ctx);
+	know(l->handle, name, module, GS_FOUND_IN_MODULE, ctx, NULL);
 }
 
 void gs_modules_forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_mutex_init(&knowing, NULL);
 	gs_variants_forget();
 }

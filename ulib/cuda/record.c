@@ -52,17 +52,16 @@ struct gs_record *gs_record_find(const void *handle)
 	return r;
 }
 
-struct gs_record *gs_record_add(const void *handle, const void *owner)
+/* The lock is held. */
+static struct gs_record *add(const void *handle, const void *owner)
 {
-	struct gs_record **bucket = bucket_of(handle), *r;
+	struct gs_record **bucket = bucket_of(handle), *r = look(handle);
 
-	pthread_mutex_lock(&lock);
-	r = look(handle);
 	if (r) {
 		/* What is known of its variants goes with the owner that brought it. */
 		if (owner && !r->name)
-			r->owner = owner;
-		goto out;
+			__atomic_store_n(&r->owner, owner, __ATOMIC_RELAXED);
+		return r;
 	}
 	r = unused;
 	if (r)
@@ -70,15 +69,41 @@ struct gs_record *gs_record_add(const void *handle, const void *owner)
 	else
 		r = calloc(1, sizeof(*r));
 	if (!r)
-		goto out;
+		return NULL;
 	memset(&r->ctx, 0, sizeof(*r) - offsetof(struct gs_record, ctx));
 	r->owner = owner;
 	__atomic_store_n(&r->handle, handle, __ATOMIC_RELEASE);
 	__atomic_store_n(&r->chain, *bucket, __ATOMIC_RELAXED);
 	__atomic_store_n(bucket, r, __ATOMIC_RELEASE);
-out:
-	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+void gs_record_add(const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	add(handle, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Threads may ask for the same function at the same time. */
+void gs_record_know(const void *handle, const struct gs_record *what)
+{
+	struct gs_record *r;
+
+	pthread_mutex_lock(&lock);
+	r = add(handle, what->owner);
+	if (r && !r->name) {	/* else found before, perhaps in another way */
+		__atomic_store_n(&r->ctx, what->ctx, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->found, what->found, __ATOMIC_RELAXED);
+		gs_whole_because(r, "no PTX");
+		if (what->title && !r->title)
+			r->title = strdup(what->title);
+		if (what->name && !r->settings_lost)
+			__atomic_store_n(&r->name, r->title, __ATOMIC_RELEASE);
+	}
+	if (r && what->of)
+		__atomic_store_n(&r->of, what->of, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
 }
 
 /* The lock is held; @at is where the chain names @r. */

@@ -92,15 +92,33 @@ static void make(struct gs_loaded *l, struct gs_device *dev)
 }
 
 /* What is newest of its module goes for the kernel. */
-static const struct gs_image_kernel *take(struct gs_record *r, const struct gs_loaded *l)
+static const struct gs_image_kernel *take(struct gs_record *r, const struct gs_loaded *l,
+					  const char *name)
 {
-	const struct gs_image_kernel *k = l->made ? gs_image_find(l->made->image, r->name) : NULL;
+	const struct gs_image_kernel *k = l->made ? gs_image_find(l->made->image, name) : NULL;
 
 	if (!k)
 		return NULL;
 	r->made = l->made;
 	__atomic_store_n(&r->kernel, k, __ATOMIC_RELEASE);
 	return k;
+}
+
+static struct gs_loaded *owner_of(const struct gs_record *r)
+{
+	return gs_loaded_find(__atomic_load_n(&r->owner, __ATOMIC_RELAXED));
+}
+
+/* NULL: it can't be cut, or not any more. */
+static const char *name_of(const struct gs_record *r)
+{
+	return __atomic_load_n(&r->name, __ATOMIC_ACQUIRE);
+}
+
+/* The lock of those who make is held. */
+static void name_gone(struct gs_record *r)
+{
+	__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
 }
 
 /*
@@ -111,14 +129,16 @@ const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_de
 {
 	const struct gs_image_kernel *k = __atomic_load_n(&r->kernel, __ATOMIC_ACQUIRE);
 	struct gs_loaded *l;
+	const char *name;
 
-	if (k || !r->name)
+	if (k || !name_of(r))
 		return k;
-	l = gs_loaded_find(r->owner);
+	l = owner_of(r);
 	if (!l)
 		return NULL;
 	pthread_mutex_lock(&making);
-	if (l->source && !l->made) {
+	name = name_of(r);	/* another thread may just have found that it can't be cut */
+	if (name && l->source && !l->made) {
 		make(l, dev);
 		if (!l->made) {
 			l->too_much = gs_source_is_too_much(l->source);
@@ -126,10 +146,10 @@ const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_de
 			l->source = NULL;
 		}
 	}
-	k = take(r, l);
-	if (!k) {	/* not asked again */
+	k = name ? take(r, l, name) : NULL;
+	if (name && !k) {	/* not asked again */
 		gs_whole_because(r, l->too_much ? "too much is linked" : "no variant");
-		__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
+		name_gone(r);
 	}
 	pthread_mutex_unlock(&making);
 	return k;
@@ -154,6 +174,7 @@ static const void *look_up(const struct gs_record *r, const char *name)
 {
 	CUmodule module = (CUmodule)(uintptr_t)r->made->variants;
 	CUlibrary library = (CUlibrary)(uintptr_t)r->made->variants;
+	const struct gs_record *of = __atomic_load_n(&r->of, __ATOMIC_ACQUIRE);
 	CUfunction f = NULL;
 	CUkernel k = NULL;
 	uint32_t i;
@@ -166,8 +187,8 @@ static const void *look_up(const struct gs_record *r, const char *name)
 	case GS_FOUND_BY_KERNEL:
 		if (REAL(cuLibraryGetKernel)(&k, library, name))
 			return NULL;
-		for (i = 0; r->of && i < r->of->n_settings; i++)
-			if (set(r->of, k, &r->of->settings[i]))
+		for (i = 0; of && i < of->n_settings; i++)
+			if (set(of, k, &of->settings[i]))
 				return NULL;
 		return REAL(cuKernelGetFunction)(&f, k) ? NULL : f;
 	default:
@@ -208,15 +229,16 @@ static const void *affordable(struct gs_record *r, const void *v, unsigned int m
 	uint32_t cap = gsx_register_cap((uint32_t)attribute(r, r->handle,
 							    CU_FUNC_ATTRIBUTE_NUM_REGS,
 							    dev->ordinal));
-	struct gs_loaded *l = gs_loaded_find(r->owner);
+	struct gs_loaded *l = owner_of(r);
+	const char *name = name_of(r);
 
 	if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap) {
 		v = NULL;
-		if (!l || !l->source)
+		if (!l || !l->source || !name)
 			return NULL;
-		if (gs_source_cap(l->source, r->name, cap))
+		if (gs_source_cap(l->source, name, cap))
 			make(l, dev);
-		if (l->made != r->made && take(r, l))
+		if (l->made != r->made && take(r, l, name))
 			v = ready(r, mode);
 		if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap)
 			v = NULL;
@@ -260,6 +282,7 @@ static void find_variables(struct gs_shared *s, const struct gs_record *r,
 			   const struct gs_made *made)
 {
 	const struct gs_image_variable *v = gs_image_variables(made->image);
+	const void *owner = __atomic_load_n(&r->owner, __ATOMIC_RELAXED);
 	bool library = r->found != GS_FOUND_IN_MODULE;
 	struct gs_found_at *p = s->places;
 	struct gs_table *table;
@@ -282,10 +305,10 @@ static void find_variables(struct gs_shared *s, const struct gs_record *r,
 		if (v->slot != GSX_CONSTANT)
 			p->missing = !table->to ||
 				     v->slot >= table->bytes / sizeof(*table->addresses) ||
-				     variable(library, r->owner, name,
+				     variable(library, owner, name,
 					      &table->addresses[v->slot], &bytes);
 		else
-			p->missing = variable(library, r->owner, name, &p->from, &bytes) ||
+			p->missing = variable(library, owner, name, &p->from, &bytes) ||
 				     variable(library, made->variants, name, &p->to, &ours) ||
 				     bytes != v->bytes || bytes != ours;
 	}
@@ -365,31 +388,42 @@ bool gs_shared(struct gs_record *r, unsigned int mode, struct gs_context *contex
 	return s;
 }
 
-/* What was set on the original; is it lost, the kernel isn't cut any more. */
-static CUresult was_set(CUresult rc, const void *handle, int what, int value, CUdevice dev)
+/* The lock of those who make is held. Is the setting lost, the kernel isn't cut any more. */
+static void keep_setting(struct gs_record *r, int what, int value, CUdevice dev)
 {
-	struct gs_record *r = rc ? NULL : gs_record_find(handle);
 	struct gs_setting s = { what, value, dev };
 	unsigned int m, i = 0;
 
-	if (!r || !r->name)
-		return rc;
+	if (!name_of(r))
+		return;
 	while (i < r->n_settings && (r->settings[i].what != what || r->settings[i].dev != dev))
 		i++;
 	/* With clusters the grid is more than its blocks. */
 	if (i == GS_SETTINGS || (what >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
 				 what <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)) {
 		r->settings_lost = true;
-		__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
+		name_gone(r);
 		__atomic_store_n(&r->kernel, NULL, __ATOMIC_RELEASE);
-		return rc;
+		return;
 	}
 	r->settings[i] = s;
 	if (i == r->n_settings)
 		r->n_settings++;
 	for (m = 0; m < GSX_MODES; m++)
 		if (r->variant[m] && r->variant[m] != GS_NO_VARIANT && set(r, r->variant[m], &s))
-			r->variant[m] = GS_NO_VARIANT;
+			__atomic_store_n(&r->variant[m], GS_NO_VARIANT, __ATOMIC_RELEASE);
+}
+
+/* What was set on the original. */
+static CUresult was_set(CUresult rc, const void *handle, int what, int value, CUdevice dev)
+{
+	struct gs_record *r = rc ? NULL : gs_record_find(handle);
+
+	if (r && name_of(r)) {
+		pthread_mutex_lock(&making);
+		keep_setting(r, what, value, dev);
+		pthread_mutex_unlock(&making);
+	}
 	return rc;
 }
 

@@ -183,7 +183,11 @@ struct gs_record {
 	struct gs_record *chain;
 	const void *handle;		/* these two are read without a lock */
 	uint32_t lives;			/* how many handles it has served */
-	/* From here on it is cleared when it is used again. */
+	/*
+	 * From here on it is cleared when it is used again. What says what it is, ctx to name,
+	 * is written under the records' lock; but the name is only cleared, once it is set,
+	 * under variant.c's as well, which the rest has.
+	 */
 	CUcontext ctx;			/* NULL: the present one */
 	uint64_t block_ps;		/* measured, picoseconds a block; 0: unknown */
 	uint32_t launches;
@@ -212,7 +216,12 @@ static inline void gs_whole_because(struct gs_record *record, const char *why)
 
 /* record.c */
 struct gs_record *gs_record_find(const void *handle);
-struct gs_record *gs_record_add(const void *handle, const void *owner);
+void gs_record_add(const void *handle);
+/*
+ * What was found out about a handle: @what has its owner, found, ctx, of and title (of which
+ * it gets a copy), and a name if it could be cut.
+ */
+void gs_record_know(const void *handle, const struct gs_record *what);
 void gs_record_gone(const void *handle);
 void gs_records_gone(const void *owner);
 void gs_records_forget(void);		/* in a forked child */

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <gsfatbin.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "bed.h"
@@ -140,6 +141,7 @@ static void forms(void *arg)
 		{ ".func (.param .u32 r) f(.param .u32 x) { ret; }\n.const .f32 c = 0f3F800000;\n",
 		  4 },
 		{ ".shared .u32 s[9];\n.global .texref t;\n", 0 },
+		{ ".global .u32 a[4*8], b[2 + 3 * 4][2];\n.global .u8 c[ 8U *2 ];\n", 256 },
 	};
 	char text[1000];
 	struct program p;
@@ -151,7 +153,8 @@ static void forms(void *arg)
 		snprintf(text, sizeof(text), HEAD "%s", t[i].text);
 		EXPECT_EQ(t[i].bytes, gs_globals(text, 0, 90));
 		/* Declared alone it is nothing to load; the driver here wants all dimensions. */
-		if (!strstr(text, ".extern") && !strstr(text, ".texref") && !strstr(text, "[]"))
+		if (!strstr(text, ".extern") && !strstr(text, ".texref") && !strstr(text, "[]") &&
+		    !strchr(t[i].text, '*'))
 			EXPECT_EQ(t[i].bytes, compare(text, NULL));
 	}
 }
@@ -228,8 +231,9 @@ TEST(machine_code)
 	struct gsx_fat_wrapper wrapper = { GSX_FAT_WRAPPER_MAGIC, 1, NULL, NULL };
 	const void *more[3] = { NULL };
 	struct code c, bad;
+	size_t n, page;
 	void *fat;
-	size_t n;
+	char *big;
 
 	code_make(&c);
 	EXPECT_EQ(6000, gs_globals(&c, 0, 90));
@@ -249,16 +253,36 @@ TEST(machine_code)
 	EXPECT_EQ(0, gs_globals(&wrapper, 0, 90));
 	wrapper.version = 2;
 	EXPECT_EQ(12000, gs_globals(&wrapper, 0, 90));
+	/* In a file its addresses are nobody's. */
+	wrapper.data = (void *)8;
+	EXPECT_EQ(0, gs_globals(&wrapper, sizeof(wrapper), 90));
+	free(fat);
+	/* An entry may be as long as it likes, or have nothing in it. */
+	big = calloc(1, 3 * MIB);
+	ASSERT_TRUE(big != NULL);
+	memcpy(big, &c, sizeof(c));
+	e.data = big;
+	e.size = 3 * MIB;
+	e.stored = 3 * MIB;
+	ASSERT_EQ(0, gsx_fat_write(&e, 1, &fat, &n));
+	EXPECT_EQ(6000, gs_globals(fat, 0, 90));
+	free(fat);
+	free(big);
+	e.size = 0;
+	e.stored = 0;
+	ASSERT_EQ(0, gsx_fat_write(&e, 1, &fat, &n));
+	EXPECT_EQ(0, gs_globals(fat, 0, 90));
 	free(fat);
 	/* Where its length is known, nothing beyond is read. */
-	for (n = 0; n < sizeof(c); n++) {
-		void *part = malloc(n + 1);
-
-		ASSERT_TRUE(part != NULL);
-		memcpy(part, &c, n);
-		gs_globals(part, n, 90);
-		free(part);
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	big = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_TRUE(big != MAP_FAILED);
+	ASSERT_EQ(0, mprotect(big + page, page, PROT_NONE));
+	for (n = 1; n <= sizeof(c); n++) {
+		memcpy(big + page - n, &c, n);
+		EXPECT_EQ(n < sizeof(c) ? 0 : 6000, gs_globals(big + page - n, n, 90));
 	}
+	munmap(big, 2 * page);
 	bad = c;
 	bad.h.e_shoff = UINT64_MAX & ~7ull;
 	EXPECT_EQ(0, gs_globals(&bad, sizeof(bad), 90));

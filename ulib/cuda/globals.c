@@ -7,9 +7,10 @@
  * nearly all of it, are skipped in long steps, since each start pays for this.
  *
  * In a fat binary what counts is what the driver takes: machine code for this device, or
- * else the newest PTX. Of relocatable code that it links, all parts count. What was packed
- * is unpacked, as the driver had to, but not if that is more than MOST_UNPACKED: libraries
- * of a hundred megabytes have few variables, and a start mustn't wait for them.
+ * else the newest PTX. Of relocatable code that it links, all parts count. Machine code
+ * that isn't packed is read where it is. The rest is unpacked, as the driver had to, but not
+ * if that is more than MOST_UNPACKED: libraries of a hundred megabytes have few variables,
+ * and a start mustn't wait for them.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -20,6 +21,7 @@
 
 #include "globals.h"
 
+#define PACKED		(GSX_FAT_LZ4 | GSX_FAT_ZSTD)
 #define MOST_UNPACKED	(1u << 20)
 #define MACHINE_CUDA	190
 
@@ -119,19 +121,40 @@ static uint64_t count_values(const char *p)
 	return n;
 }
 
+/* A sum of products; what else a constant can be isn't worked out. */
+static uint64_t constant(const char **at)
+{
+	uint64_t sum = 0, product = 1;
+	const char *p = *at;
+	char *end;
+
+	for (;;) {
+		product = times(product, strtoull(p, &end, 0));
+		p = skip_blank(end + (*end == 'U'));
+		if (*p != '*') {
+			sum = add(sum, product);
+			product = 1;
+		}
+		if (*p != '*' && *p != '+')
+			break;
+		p = skip_blank(p + 1);
+	}
+	*at = p;
+	return sum;
+}
+
 /* One variable, from its name on: *@at is then behind it. */
 static uint64_t variable(const char **at, uint64_t bytes)
 {
 	const char *p = skip_blank(*at + word_len(*at));
 	bool open = false;
-	char *end;
 
 	while (*p == '[') {
 		p = skip_blank(p + 1);
 		if (*p == ']')
 			open = true;
 		else
-			bytes = times(bytes, strtoull(p, &end, 0));
+			bytes = times(bytes, constant(&p));
 		p += strcspn(p, "]");
 		p = skip_blank(p + (*p == ']'));
 	}
@@ -245,11 +268,11 @@ static uint64_t of_machine_code(const char *data, size_t len)
 	uint64_t sum = 0;
 	uint16_t i;
 
-	if (len && len < sizeof(*h))
+	if ((len && len < sizeof(*h)) || (uintptr_t)data % 8)
 		return 0;
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    h->e_machine != MACHINE_CUDA || h->e_shentsize != sizeof(*s) ||
-	    h->e_shoff % 8 || (uintptr_t)data % 8 || h->e_shstrndx >= h->e_shnum ||
+	    h->e_shoff % 8 || h->e_shstrndx >= h->e_shnum ||
 	    (len && (h->e_shoff > len || (len - h->e_shoff) / sizeof(*s) < h->e_shnum)))
 		return 0;
 	s = (const void *)(data + h->e_shoff);
@@ -271,6 +294,10 @@ static uint64_t of_entry(const struct gsx_fat_entry *e)
 	char *copy;
 	size_t len;
 
+	if (!e->size)	/* for machine code that would be an unknown length */
+		return 0;
+	if (e->kind == GSX_FAT_CUBIN && !(e->flags & PACKED) && !((uintptr_t)e->data % 8))
+		return of_machine_code(e->data, e->size);
 	if (gsx_fat_unpack(e, MOST_UNPACKED, &copy, &len))
 		return 0;
 	bytes = e->kind == GSX_FAT_CUBIN ? of_machine_code(copy, len) : of_text(copy);
@@ -315,6 +342,8 @@ uint64_t gs_globals(const void *data, size_t len, uint32_t arch)
 		return 0;
 	memcpy(&magic, data, sizeof(magic));
 	if (magic == GSX_FAT_WRAPPER_MAGIC) {
+		if (len)	/* out of a file: its addresses are nobody's */
+			return 0;
 		if (!of_container(w->data, arch, &sum) && w->version == 2)
 			for (more = w->more; more && *more; more++)
 				of_container(*more, arch, &sum);

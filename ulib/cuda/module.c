@@ -10,9 +10,12 @@
  * Handles of functions and kernels are always those of the originals, and so are lists
  * of functions.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cut.h"
 #include "globals.h"
@@ -134,9 +137,28 @@ static CUdevice device_for(bool library)
 	return best;
 }
 
+static bool is_regular(int at, const char *path)
+{
+	struct statx st;	/* stat() by itself isn't in a glibc before 2.33 */
+
+	return !statx(at, path, AT_EMPTY_PATH, STATX_TYPE, &st) && S_ISREG(st.stx_mode);
+}
+
+/* What comes out of a pipe is the driver's, and could keep us waiting. */
+static FILE *open_regular(const char *path)
+{
+	int fd = path && is_regular(AT_FDCWD, path) ?
+		 open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	FILE *f = fd >= 0 && is_regular(fd, "") ? fdopen(fd, "rb") : NULL;
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
 char *gs_read_file(const char *path, size_t *len, size_t most)
 {
-	FILE *f = path ? fopen(path, "rbe") : NULL;
+	FILE *f = open_regular(path);
 	size_t room = 1 << 16, n;
 	char *text = NULL, *more;
 
@@ -244,7 +266,7 @@ static CUresult load_request(const struct request *q)
 	if (!q->file)
 		return loaded(q, ordinal, q->data, 0);
 	text = gs_read_file(q->path, &len, SIZE_MAX);
-	r = loaded(q, ordinal, text, len);
+	r = loaded(q, ordinal, len ? text : NULL, len);
 	free(text);
 	return r;
 }

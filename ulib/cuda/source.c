@@ -156,7 +156,7 @@ static bool take(struct gs_part *p, const void *data, size_t len, uint32_t arch)
 	case 0:
 		return false;
 	case GSX_FAT_WRAPPER_MAGIC:
-		return take_container(p, w->data, arch);
+		return !len && take_container(p, w->data, arch);
 	case GSX_FAT_MAGIC:
 		return (!len || gsx_fat_length(data) <= len) && take_container(p, data, arch);
 	}
@@ -212,7 +212,7 @@ static const void *const *to_be_linked(const void *data, size_t len, uint32_t ar
 	const void *const *more, *const *at;
 	struct gsx_fat_entry e;
 
-	if (magic_of(data, len) != GSX_FAT_WRAPPER_MAGIC || w->version != 2 || !w->more)
+	if (len || magic_of(data, len) != GSX_FAT_WRAPPER_MAGIC || w->version != 2 || !w->more)
 		return NULL;
 	more = w->more;
 	for (at = more; *at && !find_in_container(&e, *at, arch, true); at++)

@@ -39,7 +39,8 @@ struct gs_source {
 /*
  * The PTX in what a program gives the driver to load: text, a container, a wrapper
  * of one or of several that the driver links, or what it linked from such. @len is 0 if
- * it isn't known. NULL: there is none to be used on a device of @arch, whatever the reason.
+ * it isn't known, in the program's memory; a wrapper counts only there. NULL: there is none
+ * to be used on a device of @arch, whatever the reason.
  */
 struct gs_source *gs_source_take(const void *data, size_t len, uint32_t arch);
 void gs_source_free(struct gs_source *source);

@@ -31,6 +31,12 @@
 pthread_mutex_t gs_poll = PTHREAD_MUTEX_INITIALIZER;
 uint32_t gs_captures;
 
+/*
+ * With it nobody's stream is destroyed: who marks others' lanes has it, and who takes a
+ * stream away from its lane. Before gs_poll.
+ */
+static pthread_mutex_t marking = PTHREAD_MUTEX_INITIALIZER;
+
 static struct gs_lane *buckets[BUCKETS];
 static struct gs_lane *lanes;		/* all; gs_poll */
 static struct gs_context *contexts;	/* gs_poll */
@@ -510,13 +516,15 @@ void gs_lanes_mark_all(void)
 	l = lanes;
 	pthread_mutex_unlock(&gs_poll);
 	for (; l; l = l->next) {
+		pthread_mutex_lock(&marking);
 		pthread_mutex_lock(&l->lock);
-		open = !__atomic_load_n(&l->dead, __ATOMIC_ACQUIRE) && !l->per_thread &&
-		       l->context->handle == present &&
+		open = !__atomic_load_n(&l->dead, __ATOMIC_ACQUIRE) && l->stream &&
+		       !l->per_thread && l->context->handle == present &&
 		       __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE) > l->marked;
 		pthread_mutex_unlock(&l->lock);
 		if (open)
 			gs_lane_mark(l, NULL, 0);
+		pthread_mutex_unlock(&marking);
 	}
 }
 
@@ -542,6 +550,7 @@ void gs_lane_forget(CUstream stream)
 		if (pushed)
 			REAL(cuCtxPopCurrent_v2)(&(CUcontext){ NULL });
 	}
+	pthread_mutex_lock(&marking);
 	pthread_mutex_lock(&gs_poll);
 	if (is_idle(l)) {
 		lane_dies(l);
@@ -551,6 +560,7 @@ void gs_lane_forget(CUstream stream)
 		pthread_mutex_unlock(&l->lock);
 	}
 	pthread_mutex_unlock(&gs_poll);
+	pthread_mutex_unlock(&marking);
 }
 
 static bool is_meant(const struct gs_context *c, CUcontext ctx, const void *green,
@@ -566,6 +576,7 @@ struct gs_context *gs_context_leaves(CUcontext ctx, const void *green, CUdevice 
 	struct gs_context *c;
 	struct gs_lane *l;
 
+	pthread_mutex_lock(&marking);
 	pthread_mutex_lock(&gs_poll);
 	for (c = contexts; c && !(is_meant(c, ctx, green, ordinal) && !c->leaving); c = c->next)
 		;
@@ -577,6 +588,7 @@ struct gs_context *gs_context_leaves(CUcontext ctx, const void *green, CUdevice 
 	if (c)
 		c->leaving = true;
 	pthread_mutex_unlock(&gs_poll);
+	pthread_mutex_unlock(&marking);
 	return c;
 }
 
@@ -643,6 +655,7 @@ void gs_lanes_forget(void)
 	size_t i;
 
 	pthread_mutex_init(&gs_poll, NULL);
+	pthread_mutex_init(&marking, NULL);
 	gs_captures = 0;
 	for (l = lanes; l; l = l->next) {
 		pthread_mutex_init(&l->lock, NULL);

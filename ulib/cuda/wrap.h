@@ -2,7 +2,7 @@
 /*
  * Inside of the libcuda wrapper.
  *
- * Lock order: gs_poll, then a lane's own lock, then the lock of the records. None
+ * Lock order: lane.c's marking, gs_poll, then a lane's own lock, then the lock of the records. None
  * of them is held while a launch goes to the driver, and none where the driver can
  * wait; gs_poll alone is held over queries, which return at once.
  */

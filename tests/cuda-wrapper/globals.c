@@ -348,7 +348,7 @@ TEST(variables_count_against_the_limit)
 
 static void owed(void *arg)
 {
-	static const char small[] = HEAD ".visible .global .align 4 .b8 a[1000000];\n";
+	static const char small[] = HEAD ".visible .global .align 4 .b8 a[300000];\n";
 	CUmodule m[3];
 	struct program p;
 	CUlibrary l;
@@ -363,9 +363,9 @@ static void owed(void *arg)
 	/* A launch finds the arbiter. */
 	MUST(program_spin(&p, 1, 10, NULL));
 	OK(cuCtxSynchronize());
-	EXPECT_EQ(2000000, charged());
+	EXPECT_EQ(600000, charged());
 	MUST(cuModuleLoadData(&m[2], small));
-	EXPECT_EQ(3000000, charged());
+	EXPECT_EQ(900000, charged());
 	OK(cuModuleUnload(m[1]));
 	OK(cuLibraryUnload(l));
 	OK(cuModuleUnload(m[2]));
@@ -375,6 +375,36 @@ static void owed(void *arg)
 TEST(a_few_are_owed_until_the_first_launch)
 {
 	in_child(owed);
+}
+
+/* However small each is: together they are charged, and refused in the end. */
+static void many(void *arg)
+{
+	static const char small[] = HEAD ".visible .global .align 4 .b8 a[1000000];\n";
+	CUmodule m[70];
+	struct program p;
+	int n = 0;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuModuleLoadData(&m[n++], small));
+	EXPECT_EQ(0, charged());
+	MUST(cuModuleLoadData(&m[n++], small));
+	EXPECT_EQ(2000000, charged());
+	while (n < 70 && !cuModuleLoadData(&m[n], small))
+		n++;
+	EXPECT_EQ(LIMIT / 1000000, n);
+	EXPECT_EQ(n * 1000000, charged());
+	EXPECT_NE(CUDA_SUCCESS, cuModuleUnload((CUmodule)&p));
+	EXPECT_EQ(n * 1000000, charged());
+	while (n--)
+		OK(cuModuleUnload(m[n]));
+	EXPECT_EQ(0, charged());
+}
+
+TEST(many_are_not_owed)
+{
+	in_child(many);
 }
 
 TEST_MAIN()

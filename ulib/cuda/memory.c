@@ -14,7 +14,8 @@
  *
  * Variables of modules count by what modules say (globals.c), once they are loaded. The
  * arbiter isn't looked for for a few of them, as many programs load what they never use:
- * they are owed until the device's gate is opened, by the first launch or allocation.
+ * they are owed until the device's gate is opened, by the first launch or allocation, or
+ * when more than OWED_MOST would be owed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 
 #define BUCKETS	4096u
 
-#define OWED_MOST	(1u << 20)	/* of one module */
+#define OWED_MOST	(1u << 20)	/* of one device's, together */
 
 enum kind { LINEAR, ARRAY, MIPMAPS, ALLOCATION, MAPPING, VARIABLES };
 
@@ -38,6 +39,7 @@ struct entry {
 	uint64_t context;	/* its id; 0: no context's */
 	uint32_t refs;		/* of an allocation: handles and mappings */
 	uint64_t of;		/* a mapping's allocation; the device of variables that are owed */
+	uint32_t turn;		/* owed, and being charged in this one; 0: not */
 };
 
 static struct entry *buckets[BUCKETS];
@@ -61,10 +63,19 @@ static void uncharge(struct gs_device *dev, uint64_t bytes)
 		gpushare_memory(dev->gate, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
 }
 
+/* The lock is held. */
+static void put(struct entry *e)
+{
+	struct entry **bucket = bucket_of(e->kind, e->handle);
+
+	e->next = *bucket;
+	*bucket = e;
+}
+
 static void enter(enum kind kind, uint64_t handle, uint64_t bytes, struct gs_device *dev,
 		  uint64_t context, uint64_t of)
 {
-	struct entry **bucket = bucket_of(kind, handle), *e = malloc(sizeof(*e));
+	struct entry *e = malloc(sizeof(*e));
 
 	if (!e) {	/* then it isn't limited */
 		uncharge(dev, bytes);
@@ -73,8 +84,7 @@ static void enter(enum kind kind, uint64_t handle, uint64_t bytes, struct gs_dev
 	*e = (struct entry){ .kind = kind, .handle = handle, .bytes = bytes, .dev = dev,
 			     .context = context, .refs = 1, .of = of };
 	pthread_mutex_lock(&lock);
-	e->next = *bucket;
-	*bucket = e;
+	put(e);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -151,42 +161,137 @@ void gs_memory_forget(void)
 	memset(buckets, 0, sizeof(buckets));
 }
 
-void gs_memory_owed(struct gs_device *dev)
+/* The lock is held. What is owed for the device; with a @turn it is charged in that one. */
+static uint64_t owed(CUdevice ordinal, uint32_t turn)
 {
+	uint64_t sum = 0;
 	struct entry *e;
 	size_t i;
 
-	pthread_mutex_lock(&lock);
 	for (i = 0; i < BUCKETS; i++)
-		for (e = buckets[i]; e; e = e->next) {
-			if (e->kind != VARIABLES || e->dev || e->of != (uint64_t)dev->ordinal)
-				continue;
-			e->dev = dev;
-			if (!charge(dev, e->bytes))
-				e->bytes = 0;	/* they are there, and can't be refused now */
-		}
+		for (e = buckets[i]; e; e = e->next)
+			if (e->kind == VARIABLES && !e->dev && !e->turn &&
+			    e->of == (uint64_t)ordinal) {
+				e->turn = turn;
+				sum += e->bytes;
+			}
+	return sum;
+}
+
+/* The lock is held. They are there, and count nothing if they were refused. Returns the sum. */
+static uint64_t was_charged(struct gs_device *dev, uint32_t turn, bool granted)
+{
+	uint64_t sum = 0;
+	struct entry *e;
+	size_t i;
+
+	for (i = 0; i < BUCKETS; i++)
+		for (e = buckets[i]; e; e = e->next)
+			if (e->turn == turn) {
+				e->turn = 0;
+				e->dev = dev;
+				e->bytes = granted ? e->bytes : 0;
+				sum += e->bytes;
+			}
+	return sum;
+}
+
+/* All in one message, without the lock; what is unloaded meanwhile is given back after it. */
+void gs_memory_owed(struct gs_device *dev)
+{
+	static uint32_t turns;
+	uint64_t sum, left;
+	uint32_t turn;
+	bool granted;
+
+	pthread_mutex_lock(&lock);
+	turns += turns == UINT32_MAX ? 2 : 1;
+	turn = turns;
+	sum = owed(dev->ordinal, turn);
 	pthread_mutex_unlock(&lock);
+	if (!sum)
+		return;
+	granted = charge(dev, sum);
+	pthread_mutex_lock(&lock);
+	left = was_charged(dev, turn, granted);
+	pthread_mutex_unlock(&lock);
+	if (granted)
+		uncharge(dev, sum - left);
+}
+
+/* Until its gate is open a device has no handle. */
+static struct gs_device *open_device(CUdevice ordinal)
+{
+	return __atomic_load_n(&gs_devices[ordinal], __ATOMIC_ACQUIRE);
+}
+
+/* False: that would be too much. */
+static bool owe(struct entry *e, CUdevice ordinal)
+{
+	bool few;
+
+	pthread_mutex_lock(&lock);
+	few = e->bytes <= OWED_MOST && owed(ordinal, 0) <= OWED_MOST - e->bytes;
+	if (few)
+		put(e);
+	pthread_mutex_unlock(&lock);
+	if (few && open_device(ordinal))
+		gs_memory_owed(open_device(ordinal));	/* opened in this moment */
+	return few;
 }
 
 bool gs_memory_variables(const void *module, uint64_t context, CUdevice ordinal, uint64_t bytes)
 {
-	struct gs_device *dev;
+	struct entry *e;
 
 	if (!bytes || ordinal < 0 || ordinal >= (CUdevice)GS_DEVICES)
 		return true;
-	dev = bytes > OWED_MOST ? gs_device_of(ordinal) :
-				  __atomic_load_n(&gs_devices[ordinal], __ATOMIC_ACQUIRE);
-	if (!charge(dev, bytes))
+	e = malloc(sizeof(*e));
+	if (!e)		/* then it isn't limited */
+		return true;
+	*e = (struct entry){ .kind = VARIABLES, .handle = (uint64_t)(uintptr_t)module,
+			     .bytes = bytes, .context = context, .refs = 1,
+			     .of = (uint64_t)ordinal };
+	if (!open_device(ordinal) && owe(e, ordinal))
+		return true;
+	e->dev = gs_device_of(ordinal);
+	if (!charge(e->dev, bytes)) {
+		free(e);
 		return false;
-	enter(VARIABLES, (uint64_t)(uintptr_t)module, bytes, dev, context, (uint64_t)ordinal);
-	if (!dev && __atomic_load_n(&gs_devices[ordinal], __ATOMIC_ACQUIRE))
-		gs_memory_owed(gs_devices[ordinal]);	/* opened in this moment */
+	}
+	pthread_mutex_lock(&lock);
+	put(e);
+	pthread_mutex_unlock(&lock);
 	return true;
 }
 
-void gs_memory_variables_gone(const void *module)
+struct entry *gs_memory_variables_take(const void *module)
 {
-	freed(VARIABLES, (uint64_t)(uintptr_t)module);
+	struct entry **at, *taken = NULL;
+
+	pthread_mutex_lock(&lock);
+	at = find(VARIABLES, (uint64_t)(uintptr_t)module);
+	if (at)
+		take_out(at, &taken);
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+void gs_memory_variables_end(struct entry *taken, bool gone)
+{
+	CUdevice ordinal;
+
+	if (!taken || gone) {
+		settle(taken);
+		return;
+	}
+	ordinal = (CUdevice)taken->of;
+	pthread_mutex_lock(&lock);
+	taken->turn = 0;	/* who was charging it has given it back */
+	put(taken);
+	pthread_mutex_unlock(&lock);
+	if (open_device(ordinal))
+		gs_memory_owed(open_device(ordinal));
 }
 
 static uint64_t present(void)

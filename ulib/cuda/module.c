@@ -97,12 +97,12 @@ static void let_all_go(struct gs_loaded *taken, bool unload)
 }
 
 /* The driver has unloaded what was @taken out; or hasn't, then it is put back. */
-static CUresult unloaded(CUresult r, struct gs_loaded *taken, const void *handle)
+static CUresult unloaded(CUresult r, struct gs_loaded *taken, struct entry *variables)
 {
 	struct gs_loaded *l;
 
+	gs_memory_variables_end(variables, !r);
 	if (!r) {
-		gs_memory_variables_gone(handle);
 		let_all_go(taken, true);
 		return r;
 	}
@@ -233,7 +233,8 @@ static void unload(const struct request *q)
 static CUresult loaded(const struct request *q, CUdevice ordinal, const void *data, size_t len)
 {
 	uint32_t arch = gs_device_arch(ordinal);
-	uint64_t bytes = gs_globals(data, len, arch);
+	CUdevice at = device_for(false);	/* its variables are charged to this one */
+	uint64_t bytes = gs_globals(data, len, gs_device_arch(at));
 	struct gs_loaded l = {
 		.handle = q->is_library ? (const void *)*q->library : *q->module,
 		.source = gs_cut_is_off() ? NULL : gs_source_take(data, len, arch),
@@ -244,7 +245,7 @@ static CUresult loaded(const struct request *q, CUdevice ordinal, const void *da
 		c = gs_context_known();	/* from now on, for its end */
 		l.context = c ? c->id : 0;
 	}
-	if (!gs_memory_variables(l.handle, l.context, ordinal, bytes)) {
+	if (!gs_memory_variables(l.handle, l.context, at, bytes)) {
 		gs_source_free(l.source);
 		unload(q);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -296,10 +297,12 @@ HOOK(cuModuleLoad, CUmodule *module, const char *path)
 HOOK(cuModuleUnload, CUmodule module)
 {
 	struct gs_loaded *taken;
+	struct entry *variables;
 
 	gs_settle_all();
 	taken = module ? take_out(module, 0) : NULL;
-	return unloaded(REAL(cuModuleUnload)(module), taken, module);
+	variables = gs_memory_variables_take(module);
+	return unloaded(REAL(cuModuleUnload)(module), taken, variables);
 }
 
 #define LIBRARY_OPTIONS int *options, void **values, unsigned int n, int *library_options, \
@@ -323,10 +326,12 @@ HOOK(cuLibraryLoadFromFile, CUlibrary *library, const char *path, LIBRARY_OPTION
 HOOK(cuLibraryUnload, CUlibrary library)
 {
 	struct gs_loaded *taken;
+	struct entry *variables;
 
 	gs_settle_all();
 	taken = library ? take_out(library, 0) : NULL;
-	return unloaded(REAL(cuLibraryUnload)(library), taken, library);
+	variables = gs_memory_variables_take(library);
+	return unloaded(REAL(cuLibraryUnload)(library), taken, variables);
 }
 
 /* The module that a library is in one context: what becomes of it goes with the library. */

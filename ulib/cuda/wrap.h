@@ -2,9 +2,10 @@
 /*
  * Inside of the libcuda wrapper.
  *
- * Lock order: lane.c's marking, gs_poll, then a lane's own lock, then the lock of the records. None
- * of them is held while a launch goes to the driver, and none where the driver can
- * wait; gs_poll alone is held over queries, which return at once.
+ * Lock order: lane.c's marking, gs_poll, then a lane's own lock, then the lock of the
+ * records. None of them is held while a launch goes to the driver, and none where the
+ * driver can wait; gs_poll alone is held over queries, which return at once, and marking
+ * while an event is recorded, which does as well.
  */
 #ifndef GS_CUDA_WRAP_H
 #define GS_CUDA_WRAP_H
@@ -173,6 +174,7 @@ enum gs_found { GS_FOUND_ELSEWHERE, GS_FOUND_IN_MODULE, GS_FOUND_IN_LIBRARY, GS_
 
 #define GS_NO_VARIANT	((const void *)&gs_past_gate)
 
+struct entry;	/* memory.c's */
 struct gs_image;
 struct gs_image_kernel;
 struct gs_made;
@@ -246,7 +248,9 @@ struct gs_launch {
  * too many. _owed: the device's gate is open now, for what was loaded before.
  */
 bool gs_memory_variables(const void *module, uint64_t context, CUdevice ordinal, uint64_t bytes);
-void gs_memory_variables_gone(const void *module);
+/* They are being unloaded: taken out, and then settled or, if they aren't gone, put back. */
+struct entry *gs_memory_variables_take(const void *module);
+void gs_memory_variables_end(struct entry *taken, bool gone);
 void gs_memory_owed(struct gs_device *dev);
 void gs_memory_gone(uint64_t context);	/* by its id */
 void gs_memory_forget(void);		/* in a forked child */

@@ -188,7 +188,7 @@ TEST(a_client_that_stops_reading)
 	struct gpushare_stats s = { .size = sizeof(s), .what = GPUSHARE_STATS_DEVICE, .device = 1 };
 	struct gs_wire h = head_of(GPUSHARE_STATS);
 	char buf[sizeof(h) + sizeof(s)];
-	int fd, i, cut = 0, kept = 0;
+	int fd, i, cut = 0, kept = 0, reset = 0;
 	ssize_t n;
 
 	set_up();
@@ -198,8 +198,10 @@ TEST(a_client_that_stops_reading)
 	for (i = 0; i < 100000 && !cut; i++)
 		cut = send(fd, buf, sizeof(buf), MSG_NOSIGNAL) < 0;
 	EXPECT_TRUE(cut);
-	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
-		kept += (int)n;
+	/* The reset is told once, before what came ahead of it. */
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 ||
+	       (n < 0 && errno == ECONNRESET && !reset++))
+		kept += n > 0 ? (int)n : 0;
 	printf("# %d bytes were kept for it\n", kept);
 	EXPECT_GT(kept, 1024);
 	EXPECT_LE(kept, 32 * 1024);

@@ -37,6 +37,8 @@ static const uint8_t quotas[] = {
 	[GPUSHARE_QUOTA_NAIVE] = GS_MIN_NAIVE,
 };
 
+static struct list_head to_free = { &to_free, &to_free };
+
 static uint32_t find_value(const uint8_t *table, uint32_t n, uint32_t value)
 {
 	uint32_t i;
@@ -128,9 +130,18 @@ static void device_free(struct device *dev)
 		if (c->device == dev)
 			c->device = NULL;
 	loop_remove(&dev->timer);
-	list_del_init(&dev->link);
+	list_move_tail(&dev->link, &to_free);	/* its timer may be among this round's sources */
 	d.nr_devices--;
-	free(dev);
+}
+
+/* At the end of a round, when no source is looked at any more. */
+void device_end_round(void)
+{
+	struct device *dev, *n;
+
+	list_for_each_entry_safe(dev, n, &to_free, link)
+		free(dev);
+	INIT_LIST_HEAD(&to_free);
 }
 
 static bool in_range(uint64_t value, uint64_t least, uint64_t most)
@@ -398,6 +409,7 @@ void device_forget_all(void)
 {
 	while (!list_empty(&d.devices))
 		device_free(list_first_entry(&d.devices, struct device, link));
+	device_end_round();
 }
 
 /* The kernel's word about something that came or went. */

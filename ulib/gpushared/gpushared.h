@@ -233,6 +233,7 @@ int device_make(const char *key, uint32_t kind, bool added, struct device **devi
 struct device *device_find(uint32_t id, const char *key);
 void device_discover(void);
 void device_forget_all(void);
+void device_end_round(void);
 int device_watch(void);
 bool device_key_ok(const char *key);
 int device_apply(struct device *dev, const struct gpushare_device *u);

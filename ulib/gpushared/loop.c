@@ -93,6 +93,7 @@ void loop_run(void)
 			client_settle();
 			event_flush();
 		} while (peer_end_round());
+		device_end_round();
 	}
 }
 

@@ -244,25 +244,41 @@ static CL_API_ENTRY cl_int CL_API_CALL release(cl_command_queue handle)
 	return gs_cl.clReleaseCommandQueue(handle);
 }
 
-static void *release_last(void *handle)
+static void *release_last(void *arg)
 {
-	gs_cl.clReleaseCommandQueue(handle);
+	struct gs_queue *queue = arg;
+
+	gs_cl.clReleaseCommandQueue(queue->object.handle);
+	gs_object_put(&queue->object);
 	return NULL;
 }
 
+/* If the program has one too, who gives it up under this lock before the driver hears of it. */
+static bool release_beside(struct gs_queue *queue)
+{
+	bool held;
+
+	if (pthread_mutex_trylock(&queue->lock))
+		return false;
+	held = queue->object.held;
+	if (held)
+		gs_cl.clReleaseCommandQueue(queue->object.handle);
+	pthread_mutex_unlock(&queue->lock);
+	return held;
+}
+
+/*
+ * The launcher waits for nobody here. A driver may end a queue on its last release, for as
+ * long as the program's commands take; and a thread of the program may hold the lock while
+ * the driver waits for launches in the queue that are still to come. Without a thread
+ * for that the queue stays.
+ */
 void gs_queue_put(struct gs_queue *queue, bool last_job)
 {
-	cl_command_queue handle = queue->object.handle;
-	bool last;
-
-	/* The program gives up its own under this lock, before the driver hears of it. */
-	pthread_mutex_lock(&queue->lock);
-	last = last_job && !queue->object.held;
-	if (!last)
-		gs_cl.clReleaseCommandQueue(handle);
-	pthread_mutex_unlock(&queue->lock);
-	if (last && !gs_thread_start(release_last, handle))
-		gs_cl.clReleaseCommandQueue(handle);
+	if (!last_job)
+		gs_cl.clReleaseCommandQueue(queue->object.handle);
+	else if (!release_beside(queue) && gs_thread_start(release_last, queue))
+		return;
 	gs_object_put(&queue->object);
 }
 

@@ -186,7 +186,7 @@ static void seldom(void)
 		took[i] = busy_ns() - before;
 	}
 	qsort(took + SELDOM / 2, SELDOM / 2, sizeof(*took), by_size);
-	/* Of the second half: only a quarter was taken to be longer. */
+	/* Of the second half: only a sixth was taken to be longer. */
 	printf("%llu\n", (unsigned long long)took[SELDOM * 7 / 8] / 1000);
 }
 

@@ -9,7 +9,7 @@ look=$O/tests/opencl-layer/look
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 21
+plan 22
 
 nm -D --defined-only "$layer" | awk '{ print $3 }' | sort >"$dir/given"
 printf '%s\n' clDeinitLayer clGetLayerInfo clInitLayer clInitLayerWithProperties | diff - "$dir/given" >"$dir/diff"
@@ -67,6 +67,11 @@ verdict $? "a function of the core that the driver tells by its name is ours" "$
 GPUSHARE_ARBITER=none GPUSHARE_VERBOSE=1 OPENCL_LAYERS=$spy:$layer "$look" fail >"$dir/out" 2>&1
 grep -q '^gpushare: kernel k: whole (past the gate)' "$dir/out"
 verdict $? "a launch is counted that has no arbiter to ask" "$dir/out"
+
+GPUSHARE_ARBITER=none GPUSHARE_OPENCL_MODE=whole OPENCL_LAYERS=$layer timeout -k 5 300 \
+	"$O/tests/opencl-layer/unload" >"$dir/out" 2>&1
+printf '%s\n' launched launched end | diff - <(grep -v '^gpushare: pid' "$dir/out") >"$dir/diff"
+verdict $? "what is unloaded while a launch runs is still there for it" "$dir/out"
 
 # PoCL alone takes about 230 MiB for these.
 OPENCL_LAYERS=$layer timeout -k 5 300 "$look" many 100000 >"$dir/out" 2>&1

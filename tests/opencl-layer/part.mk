@@ -4,6 +4,7 @@ $(call program,tests/opencl-layer/api,$(addprefix tests/opencl-layer/,api.c even
 	objects.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL)
+$(call program,tests/opencl-layer/unload,tests/opencl-layer/unload.c,-ldl)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
 $(call program,tests/opencl-layer/pieces,tests/opencl-layer/pieces.c \
@@ -19,7 +20,7 @@ $(call program,tests/opencl-layer/builds,tests/opencl-layer/builds.c $(corpus-ho
 $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -lpthread
-checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api look stalls stops spy.so)
+checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api look stalls stops unload spy.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.
 $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \

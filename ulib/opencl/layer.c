@@ -6,6 +6,7 @@
  * pays nothing. clInitLayer() is called in the loader's own initialisation, so
  * no function of OpenCL but those that we are given may be called in it.
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -15,6 +16,8 @@
 #include "../glibc.h"
 #include "layer.h"
 
+GS_OLD(dladdr);
+GS_OLD(dlopen);
 GS_OLD(pthread_mutexattr_init);
 GS_OLD(pthread_mutexattr_settype);
 GS_OLD(pthread_mutexattr_destroy);
@@ -124,6 +127,27 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t
 	return CL_SUCCESS;
 }
 
+/*
+ * A program may unload the loader while launches run, and our threads, and the driver's
+ * in callbacks of ours, go on calling what is below us. So that stays, as we do; and
+ * a program that loads it again finds the one that knows us.
+ */
+static void keep_below(void)
+{
+	void *function[sizeof(gs_cl) / sizeof(void *)], *last = NULL;
+	Dl_info info;
+	size_t i;
+
+	memcpy(function, &gs_cl, sizeof(function));
+	for (i = 0; i < sizeof(function) / sizeof(*function); i++) {
+		if (!function[i] || !dladdr(function[i], &info) || info.dli_fbase == last)
+			continue;
+		last = info.dli_fbase;
+		/* The handle is never given back. */
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	}
+}
+
 PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispatch *target,
 						   cl_uint *n_ret, const cl_icd_dispatch **ret)
 {
@@ -141,6 +165,7 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	if (n < most)
 		most = n;
 	memcpy(&gs_cl, target, most * sizeof(void *));
+	keep_below();
 	gs_options_read();
 	restore_layers();
 	gs_hook_platform(&ours);

@@ -10,10 +10,10 @@ cflags-ulib/opencl = $(ulib-flags) $(ulib-tsan)
 $(opencl-so): $(call pic-objs,$(opencl-src)) $(O)/lib/libgpushare.a ulib/opencl/opencl.map
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -Wl,-soname,libgpushare-opencl.so \
-		-Wl,--version-script=ulib/opencl/opencl.map -Wl,-z,nodelete \
+		-Wl,--no-as-needed -Wl,--version-script=ulib/opencl/opencl.map -Wl,-z,nodelete \
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ \
 		$(call pic-objs,$(opencl-src)) $(O)/lib/libgpushare.a \
-		$(if $(SAN),,-l:libpthread.so.0)
+		$(if $(SAN),,-l:libdl.so.2 -l:libpthread.so.0)
 
 ifneq ($(opencl-headers),)
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,$(opencl-src)))

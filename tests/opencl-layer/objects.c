@@ -81,6 +81,54 @@ SCENARIO(images)
 	must(clReleaseCommandQueue(q));
 }
 
+/* What few programs use. Where a driver has none of it, its error is what is compared. */
+SCENARIO(seldom_used)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 8,
+				     .image_height = 8 };
+	const cl_sampler_properties nearest[] = { CL_SAMPLER_FILTER_MODE, CL_FILTER_NEAREST, 0 };
+	cl_command_queue q = queue_new(IN_ORDER);
+	cl_kernel k = kernel_new("add");
+	cl_sampler sampler;
+	cl_mem m;
+	char name[256];
+	cl_int rc;
+
+	m = clCreateImage3D(context, CL_MEM_READ_WRITE, &format, 8, 8, 2, 0, 0, NULL, &rc);
+	printf("image of three dimensions: %d\n", rc);
+	if (m)
+		must(clReleaseMemObject(m));
+	m = clCreateImageWithProperties(context, NULL, CL_MEM_READ_WRITE, &format, &desc, NULL,
+					&rc);
+	printf("image with properties: %d\n", rc);
+	if (m)
+		must(clReleaseMemObject(m));
+	m = clCreatePipe(context, CL_MEM_HOST_NO_ACCESS, 4, 16, NULL, &rc);
+	printf("pipe: %d\n", rc);
+	if (m)
+		must(clReleaseMemObject(m));
+	sampler = clCreateSamplerWithProperties(context, nearest, &rc);
+	printf("sampler: %d\n", rc);
+	if (sampler) {
+		must(clRetainSampler(sampler));
+		must(clReleaseSampler(sampler));
+		must(clReleaseSampler(sampler));
+	}
+	must(clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL));
+	printf("platform: %s\n", name);
+	m = clCreateBufferWithProperties(context, NULL, CL_MEM_READ_WRITE, N * 4, NULL, &rc);
+	must(rc);
+	must(clEnqueueFillBuffer(q, m, &(int){ 3 }, 4, 0, N * 4, 0, NULL, NULL));
+	arg_mem(k, 0, m);
+	arg_int(k, 1, 4);
+	launch(q, k, N, 0, NULL, NULL);
+	print_buffer("buffer with properties", q, m, N * 4);
+	must(clReleaseMemObject(m));
+	must(clReleaseKernel(k));
+	must(clReleaseCommandQueue(q));
+}
+
 static void CL_CALLBACK destroyed(cl_mem m, void *data)
 {
 	(void)m;

@@ -19,8 +19,13 @@ mapfile -t scenarios < <("$O/tests/opencl-layer/api" -l)
 set -- $modes
 plan $(($# * (${#scenarios[@]} + 1) + 2))
 
-timeout "${LIMIT:-600}" "$O/tests/opencl-layer/api" >"$dir/off" 2>&1
-verdict $? "without the layer"
+# PoCL 3.1 alone crashes now and then, in a refused build: that says nothing of the layer.
+for _ in 1 2 3; do
+	timeout "${LIMIT:-600}" "$O/tests/opencl-layer/api" >"$dir/off" 2>&1
+	rc=$?
+	[ $rc = 0 ] && break
+done
+verdict $rc "without the layer"
 [ "$(tail -n 1 "$dir/off")" = "== end" ]
 verdict $? "it comes to its end"
 section() { awk -v s="== $2" '/^== / { on = $0 == s } on' "$1"; }

@@ -142,6 +142,31 @@ TEST(nearest_ancestor)
 	world_remove(&w);
 }
 
+/* One that is moved is noticed though it is seldom at work, and never for long. */
+TEST(moved_while_it_pauses)
+{
+	struct tenant t = { .slice_ns = MS, .pause_ns = MS };
+	struct gpushare_share s;
+	pid_t pid, rival;
+	int a;
+
+	set_up_cgroup();
+	a = make_cgroup("/a");
+	EXPECT_EQ(0, set_weight(a, 300, &s));
+	rival = tenant_start(&w, &t);
+	t.pause_ns = 700 * MS;
+	pid = tenant_start(&w, &t);
+	EXPECT_EQ(1, group_of(pid));
+	move_into("/a", pid);
+	EXPECT_TRUE(WAIT_FOR(group_of(pid) == id_of(a)));
+	tenant_stop(rival);
+	tenant_stop(pid);
+	close(a);
+	remove_cgroup("/a");
+	remove_cgroup("");
+	world_remove(&w);
+}
+
 /* What may not be: bad files, bad values, nobody's rights. */
 TEST(refused)
 {

@@ -53,7 +53,7 @@ void bell_heed(struct client *c)
 	if (wish == c->heeded || c->core.state == GS_CLIENT_GONE ||
 	    wish & GS_WISH_FLAGS & ~(GS_WISH_WANT | GS_WISH_ANY))
 		return;
-	client_check_later();
+	client_asked(c, any);
 	d.acting = c;
 	d.acting_any = any;
 	do {

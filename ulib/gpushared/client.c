@@ -386,7 +386,10 @@ static void check_group(struct client *c)
 		group_move_client(c, g);
 }
 
-/* Those at work may have been moved to another cgroup: looked up once a second. */
+/*
+ * Those at work may have been moved to another cgroup: looked up once a second, as are those
+ * that were at work since, however short.
+ */
 static void check_groups(struct source *s, uint32_t events)
 {
 	bool again = false, all = check_idle, works;
@@ -400,9 +403,10 @@ static void check_groups(struct source *s, uint32_t events)
 	check_idle = false;
 	list_for_each_entry(c, &d.clients, link) {
 		works = c->core.state == GS_CLIENT_RUNNING || c->core.state == GS_CLIENT_WAITING;
-		if (!works && !all)
+		if (!works && !c->asked && !all)
 			continue;
 		again |= works;
+		c->asked = false;
 		check_group(c);
 	}
 	if (again)
@@ -416,6 +420,18 @@ void client_check_later(void)
 		return;
 	check_armed = true;
 	timer_arm(&check_timer, now_ns() + CHECK_CGROUP_NS);
+}
+
+/* @all: for the others of its set as well. */
+void client_asked(struct client *c, bool all)
+{
+	struct client *i = c;
+
+	do {
+		i->asked = true;
+		i = i->set;
+	} while (all && i != c);
+	client_check_later();
 }
 
 /* The idle as well, once. */
@@ -531,7 +547,7 @@ int client_wait(struct peer *p, struct message *m, uint32_t given)
 		return -ENOTCONN;
 	if (c->core.state == GS_CLIENT_GONE)
 		return -ENODEV;
-	client_check_later();
+	client_asked(c, any);
 	d.acting = c;
 	d.acting_any = any;
 	if (yield && !(w->flags & GPUSHARE_WAIT_AGAIN)) {

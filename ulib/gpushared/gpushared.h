@@ -86,6 +86,7 @@ struct client {
 	struct gs_profile profile;
 	uint64_t granted_ns;
 	bool named;			/* its group was chosen by name, not by cgroup */
+	bool asked;			/* since its cgroup was looked up last */
 	bool kill;			/* to be killed after this round */
 	uint64_t heeded;		/* the wish that was taken last */
 	char comm[16];
@@ -214,6 +215,7 @@ struct client *client_find(uint64_t id);
 struct client *client_next(uint64_t id);
 int client_waits_init(void);
 void client_check_later(void);
+void client_asked(struct client *c, bool all);
 void client_check_all_later(void);
 
 /* bell.c */

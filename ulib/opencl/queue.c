@@ -271,14 +271,16 @@ static bool release_beside(struct gs_queue *queue)
  * The launcher waits for nobody here. A driver may end a queue on its last release, for as
  * long as the program's commands take; and a thread of the program may hold the lock while
  * the driver waits for launches in the queue that are still to come. Without a thread
- * for that the queue stays.
+ * for that the queue stays, and the part of a device that it is on.
  */
 void gs_queue_put(struct gs_queue *queue, bool last_job)
 {
+	if (last_job && !release_beside(queue)) {
+		gs_thread_start(release_last, queue);
+		return;
+	}
 	if (!last_job)
 		gs_cl.clReleaseCommandQueue(queue->object.handle);
-	else if (!release_beside(queue) && gs_thread_start(release_last, queue))
-		return;
 	gs_object_put(&queue->object);
 }
 

@@ -74,8 +74,10 @@ static struct gs_kernel *kernel_add(cl_kernel handle, struct gs_program *program
 	kernel->name = name_of(handle);
 	gs_recursive_mutex(&kernel->lock);
 	kernel->program = program;
-	if (program)
+	if (program) {
 		gs_object_get(&program->object);
+		kernel->build = __atomic_load_n(&program->build, __ATOMIC_RELAXED);
+	}
 	if (!kernel->native || !kernel->name) {
 		kernel_end(&kernel->object);
 		return NULL;
@@ -212,8 +214,10 @@ static CL_API_ENTRY cl_kernel CL_API_CALL clone_kernel(cl_kernel handle, cl_int 
 		to->arg[i].svm = from->arg[i].svm;
 		arg_is_set(to, i, known);
 	}
-	if (to)
+	if (to) {
 		to->exec_info = from->exec_info;
+		to->build = from->build;
+	}
 	pthread_mutex_unlock(&from->lock);
 	return clone;
 }

@@ -258,6 +258,7 @@ struct gs_program {
 	struct gs_object object;
 	cl_context context;
 	uint32_t kernels;		/* of it, that the program holds; atomic */
+	uint64_t build;			/* which the last one is; atomic, set under the lock */
 	pthread_mutex_t lock;		/* recursive; protects what follows */
 	char *source;			/* NULL: none that we know */
 	size_t length;
@@ -310,6 +311,7 @@ struct gs_estimate {
 struct gs_kernel {
 	struct gs_object object;
 	struct gs_program *program;	/* NULL: not known */
+	uint64_t build;			/* of the program, that it is of */
 	char *name;
 	cl_uint n_args;
 	struct gs_estimate *estimates;	/* only grows; atomic */

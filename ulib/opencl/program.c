@@ -12,6 +12,8 @@
 
 #define RETRIES 5000	/* a tenth of a millisecond each */
 
+static uint64_t builds;		/* of all programs; atomic */
+
 static void headers_put(struct gs_headers *headers)
 {
 	cl_uint i;
@@ -211,6 +213,7 @@ struct before {
 	char *options;
 	struct gs_headers *headers;
 	bool built;
+	uint64_t build;
 	const char *why;
 	struct gs_shadow *shadow;
 };
@@ -232,8 +235,11 @@ static void build_begins(struct before *before, cl_program handle, const char *o
 	pthread_mutex_lock(&program->lock);
 	*before = (struct before){
 		.program = program, .options = program->options, .headers = program->headers,
-		.built = program->built, .why = program->why, .shadow = program->shadow,
+		.built = program->built, .build = program->build, .why = program->why,
+		.shadow = program->shadow,
 	};
+	__atomic_store_n(&program->build, __atomic_add_fetch(&builds, 1, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
 	program->shadow = NULL;
 	program->headers = headers;
 	program->options = strdup(options ? options : "");
@@ -266,6 +272,7 @@ static void build_ended(struct before *before, cl_int rc)
 		program->headers = before->headers;
 		program->shadow = before->shadow;
 		program->built = before->built;
+		__atomic_store_n(&program->build, before->build, __ATOMIC_RELAXED);
 		program->why = before->why;
 		pthread_mutex_unlock(&program->lock);
 	} else if (rc != CL_SUCCESS) {

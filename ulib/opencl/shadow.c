@@ -20,6 +20,7 @@ const char gs_not_made[] = "it isn't made yet";
 static const char one_group[] = "one group";
 static const char no_source[] = "its source isn't known";
 static const char other_device[] = "it was made for another device";
+static const char other_build[] = "its program was built anew since";
 
 void gs_shadow_put(struct gs_shadow *shadow)
 {
@@ -81,12 +82,22 @@ static void transform(struct gs_shadow *shadow, struct gs_program *program)
 	gsx_cl_source_free(&source);
 }
 
-/* The program's, made if there is none; NULL and a reason. */
-static struct gs_shadow *shadow_of(struct gs_program *program, cl_device_id id, const char **why)
+/*
+ * The kernel's program's, made if there is none; NULL and a reason. A deferred launch's
+ * kernel may be of a build before the last: the program has released it since.
+ */
+static struct gs_shadow *shadow_of(const struct gs_kernel *kernel, cl_device_id id,
+				   const char **why)
 {
+	struct gs_program *program = kernel->program;
 	struct gs_shadow *shadow;
 
 	pthread_mutex_lock(&program->lock);
+	if (kernel->build != program->build) {
+		pthread_mutex_unlock(&program->lock);
+		*why = other_build;
+		return NULL;
+	}
 	shadow = program->shadow;
 	if (!shadow && program->built) {
 		shadow = calloc(1, sizeof(*shadow));
@@ -273,7 +284,7 @@ static struct gs_cut *cut_new(struct gs_kernel *kernel, cl_device_id id)
 	if (!cut)
 		return NULL;
 	if (kernel->program)
-		cut->shadow = shadow_of(kernel->program, id, &cut->why);
+		cut->shadow = shadow_of(kernel, id, &cut->why);
 	else
 		cut->why = "its program isn't known";
 	if (cut->shadow && *cut->shadow->why) {

@@ -134,6 +134,8 @@ static void in_child(void)
 	for (device = devices; device; device = device->next) {
 		gs_monotonic_cond(&device->changed);
 		device->launcher = device->asleep = false;
+		/* It may wait for the grant for long: no fork waits for that. */
+		pthread_mutex_init(&device->probing, NULL);
 	}
 	gs_forks++;
 	after_fork();
@@ -158,6 +160,7 @@ static struct gs_device *device_of_key(const char *key)
 		return NULL;
 	}
 	pthread_mutex_init(&device->lock, NULL);
+	pthread_mutex_init(&device->probing, NULL);
 	gs_monotonic_cond(&device->changed);
 	device->next = devices;
 	devices = device;

@@ -133,6 +133,7 @@ struct gs_device {
 	uint32_t pieces;		/* of jobs, in flight */
 	uint64_t turn;			/* the launcher's, to choose among queues */
 	bool probed, sees_host;		/* set once, the first atomic; see workers.c */
+	pthread_mutex_t probing;	/* held meanwhile, and for no other device */
 
 	/* atomic */
 	uint64_t in_flight_ns;		/* estimated, direct and deferred */

@@ -205,15 +205,14 @@ static bool ask_whether_it_sees(struct gs_queue *queue)
 /* Does the device see what the host writes while a kernel runs? Asked once, of each. */
 static void probe_device(struct gs_queue *queue)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct gs_device *device = queue->device;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&device->probing);
 	if (!device->probed) {
 		device->sees_host = ask_whether_it_sees(queue);
 		__atomic_store_n(&device->probed, true, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&device->probing);
 }
 
 static void fill_launch(struct gsx_cl_launch *l, const struct gs_launch *launch)

@@ -268,7 +268,7 @@ static const char *find_rewritten(struct gs_launch *launch, struct gs_cut *cut, 
 	}
 	if (cut->refused[mode])
 		return cut->refused[mode];
-	if (cut->failed[mode])
+	if (__atomic_load_n(&cut->failed[mode], __ATOMIC_RELAXED))
 		return "its rewritten form couldn't be launched";
 	if (gs_cl.clGetKernelWorkGroupInfo(cut->kernel[mode], cut->shadow->id,
 					   CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, NULL) !=
@@ -455,6 +455,6 @@ cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const st
 	if (is_native(cut))
 		pthread_mutex_unlock(&kernel->lock);
 	else if (rc != CL_SUCCESS)
-		cut->failed[GSX_SLICE] = true;
+		__atomic_store_n(&cut->failed[GSX_SLICE], true, __ATOMIC_RELAXED);
 	return rc;
 }

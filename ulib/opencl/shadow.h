@@ -44,7 +44,7 @@ struct gs_cut {
 	const char *refused[GSX_MODES];	/* why it couldn't be */
 	cl_kernel kernel[GSX_MODES];	/* shadow kernels; as the next, the launcher's alone */
 	uint64_t *set[GSX_MODES];	/* [n_args] versions of what is set in them */
-	bool failed[GSX_MODES];		/* the launcher's */
+	bool failed[GSX_MODES];		/* set by the launcher, read by builds too; atomic */
 };
 
 /* source.c: 0, or an error with source->error or without; gsx_cl_source_free() is due. */

@@ -364,7 +364,7 @@ cl_int gs_workers_enqueue(struct gs_launch *launch, struct gs_queue *queue, cl_e
 		rc = gs_cl.clEnqueueNDRangeKernel(private, kernel, launch->dims, NULL, global,
 						  launch->local, 0, NULL, event);
 	if (rc != CL_SUCCESS) {
-		cut->failed[GSX_WORKERS] = true;
+		__atomic_store_n(&cut->failed[GSX_WORKERS], true, __ATOMIC_RELAXED);
 		/* What was written may still be on its way from our memory. */
 		gs_cl.clFinish(private);
 		return rc;

@@ -8,7 +8,7 @@ $(call program,tests/opencl-layer/unload,tests/opencl-layer/unload.c,-ldl)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
 $(call program,tests/opencl-layer/pieces,tests/opencl-layer/pieces.c \
-	$(addprefix ulib/opencl/,cut.c estimate.c option.c))
+	$(addprefix ulib/opencl/,cut.c estimate.c option.c) ulib/slicer/box.c)
 tests-y += $(addprefix $(O)/tests/opencl-layer/,pieces ways)
 $(call program,tests/opencl-layer/cost,$(addprefix tests/opencl-layer/,cost.c use.c),-lOpenCL)
 corpus-host := $(addprefix tests/opencl/,spec.c clhost.c clprobe.c memory.c)

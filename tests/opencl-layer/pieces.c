@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What a long launch is cut into, by times that are made up. */
 #include "../../ulib/opencl/layer.h"
+#include "../../ulib/slicer/box.h"
 #include "../harness.h"
 
 #define ROOM	32000000ull
@@ -22,7 +23,7 @@ static uint64_t cut(struct gs_launch *l, uint64_t *most)
 	uint64_t n = 0;
 
 	for (*most = 0; l->done < l->total && n < 1000000; n++) {
-		gs_box_next(l, gs_piece_groups(l, ROOM), &box);
+		gs_box_at(l->groups, l->done, gs_piece_groups(l, ROOM), &box);
 		l->done += box.total;
 		*most = box.total > *most ? box.total : *most;
 	}

@@ -30,6 +30,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../slicer/box.h"
 #include "cut.h"
 #include "image.h"
 #include "rest.h"
@@ -207,35 +208,6 @@ static CUresult launch_part(struct cut *c, struct gs_record *timed, const uint32
 	return gs_launch_part(c->lane, timed, &part, blocks);
 }
 
-/* The box that begins at block @at of the grid and has at most @most blocks. */
-static uint64_t box_at(const uint32_t grid[3], uint64_t at, uint64_t most, uint32_t base[3],
-		       uint32_t box[3])
-{
-	uint64_t row = grid[0], plane = row * grid[1];
-
-	base[0] = (uint32_t)(at % row);
-	base[1] = (uint32_t)(at / row % grid[1]);
-	base[2] = (uint32_t)(at / plane);
-	box[0] = grid[0];
-	box[1] = 1;
-	box[2] = 1;
-	if (base[0] || most < row) {
-		box[0] = grid[0] - base[0];
-		if (box[0] > most)
-			box[0] = (uint32_t)most;
-	} else if (base[1] || most < plane) {
-		box[1] = grid[1] - base[1];
-		if (box[1] > most / row)
-			box[1] = (uint32_t)(most / row);
-	} else {
-		box[1] = grid[1];
-		box[2] = grid[2] - base[2];
-		if (box[2] > most / plane)
-			box[2] = (uint32_t)(most / plane);
-	}
-	return (uint64_t)box[0] * box[1] * box[2];
-}
-
 /* How many blocks for half a slice of the grant, but a device full at least. */
 static uint64_t slice_blocks(const struct cut *c, uint64_t full)
 {
@@ -255,8 +227,11 @@ static uint64_t slice_blocks(const struct cut *c, uint64_t full)
 
 static enum gs_step slices(struct cut *c, CUresult *r)
 {
-	uint32_t box[3];
-	uint64_t n, most;
+	const uint32_t *grid = c->l->grid;
+	struct gs_box box;
+	uint32_t n[3];
+	uint64_t most;
+	int i;
 
 	/* A first slice shows how long the kernel takes; for a slice at most. */
 	if (c->measured_by && !block_ps(c->record) && now_ns() < c->measured_by) {
@@ -265,12 +240,16 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 	}
 	c->measured_by = 0;
 	c->hidden_bytes = GSX_SLICE_BYTES;
-	memcpy(c->hidden.grid, c->l->grid, sizeof(c->hidden.grid));
+	memcpy(c->hidden.grid, grid, sizeof(c->hidden.grid));
 	most = slice_blocks(c, c->full);
 	if (most > c->total - c->at)
 		most = c->total - c->at;
-	n = box_at(c->l->grid, c->at, most, c->hidden.base, box);
-	*r = launch_part(c, c->record, box, n);
+	gs_box_at((uint64_t [3]){ grid[0], grid[1], grid[2] }, c->at, most, &box);
+	for (i = 0; i < 3; i++) {
+		c->hidden.base[i] = (uint32_t)box.base[i];
+		n[i] = (uint32_t)box.n[i];
+	}
+	*r = launch_part(c, c->record, n, box.total);
 	if (*r) {
 		c->impossible = !c->at;
 		return GS_DONE;
@@ -278,7 +257,7 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 	if (!c->at && !block_ps(c->record))
 		c->measured_by = now_ns() +
 				 __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED);
-	c->at += n;
+	c->at += box.total;
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
 }
 

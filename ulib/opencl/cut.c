@@ -1,36 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Where to cut. Pieces follow one another in the groups' order, x fastest, and
- * each is a box: some groups of a row, else some whole rows of a plane, else
- * some whole planes. So a launch of 100 x 8 groups in pieces of at most 250 is
- * 2 rows, 2 rows, 2 rows, 2 rows.
- */
+/* How much of a launch to cut off. */
 #include "layer.h"
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-void gs_box_next(const struct gs_launch *l, uint64_t most, struct gs_box *box)
-{
-	uint64_t row = l->groups[0], plane = row * l->groups[1];
-	uint64_t x = l->done % row, y = l->done / row % l->groups[1], z = l->done / plane;
-
-	*box = (struct gs_box){ .base = { x, y, z }, .n = { 1, 1, 1 } };
-	if (!most)
-		most = 1;
-	if (x || most < row) {
-		box->n[0] = least(most, row - x);
-	} else if (y || most < plane) {
-		box->n[0] = row;
-		box->n[1] = least(most / row, l->groups[1] - y);
-	} else {
-		box->n[0] = row;
-		box->n[1] = l->groups[1];
-		box->n[2] = least(most / plane, l->groups[2] - z);
-	}
-	box->total = box->n[0] * box->n[1] * box->n[2];
 }
 
 /*

@@ -470,7 +470,7 @@ static uint64_t groups_next(const struct gs_launch *launch, uint64_t room)
 
 	if (launch->way == GS_WHOLE)
 		return left;
-	gs_box_next(launch, gs_piece_groups(launch, room), &box);
+	gs_box_at(launch->groups, launch->done, gs_piece_groups(launch, room), &box);
 	return box.total;
 }
 
@@ -539,7 +539,7 @@ static cl_int enqueue(struct gs_piece *piece, struct gs_launch *launch, uint64_t
 	if (launch->way == GS_WORKERS)
 		rc = enqueue_workers(piece, launch);
 	if (launch->way == GS_SLICES) {
-		gs_box_next(launch, groups, &box);
+		gs_box_at(launch->groups, launch->done, groups, &box);
 		rc = gs_cut_enqueue(launch, queue, &box, &event);
 	}
 	/* Nothing of it has run: then the original can, whole. */

@@ -459,13 +459,7 @@ void gs_launcher_wake(struct gs_device *device);
 void gs_workers_free(struct gs_workers *workers);
 void gs_todo_free(struct gs_todo *todo);
 
-/* cut.c: a box of groups that begins where @launch stands, of at most @most. */
-struct gs_box {
-	uint64_t base[3], n[3], total;
-};
-
-void gs_box_next(const struct gs_launch *launch, uint64_t most, struct gs_box *box);
-/* How many groups the next piece should have. */
+/* cut.c: how many groups the next piece should have. */
 uint64_t gs_piece_groups(const struct gs_launch *launch, uint64_t room_ns);
 
 #endif

@@ -10,6 +10,7 @@
 #define GS_OPENCL_SHADOW_H
 
 #include "../../xform/include/gsopencl.h"
+#include "../slicer/box.h"
 #include "../slicer/sha256.h"
 #include "layer.h"
 

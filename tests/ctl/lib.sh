@@ -7,7 +7,7 @@ O=${O:-build/user}
 case $O in /*) ;; *) O=$PWD/$O ;; esac
 ctl=$O/bin/gpusharectl
 busy=$O/tests/ctl/busy
-dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-ctl.XXXXXX")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-ctl.XXXXXX") || exit 1
 export GPUSHARE_ARBITER=$dir/arbiter.sock NO_COLOR=1 LC_ALL=C.UTF-8 GPUSHARE_CONFIG_DIR=$dir/conf
 unset GPUSHARE_GROUP COLUMNS
 mkdir "$dir/conf"

@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 export O=${O:-build/user}
 [ -e /etc/OpenCL/vendors/pocl.icd ] || { echo "1..0 # SKIP no PoCL here"; exit 4; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-demo-check.XXXXXX")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-demo-check.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 echo 1..4
 n=0

@@ -3,7 +3,7 @@
 # The other compiler builds everything without a warning (they are errors), and
 # `make install` puts below DESTDIR and PREFIX what it says, and nothing else.
 cd "$(dirname "$0")/../.." || exit 1
-tmp=$(mktemp -d)
+tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 unset MAKEFLAGS MFLAGS O SAN CC
 echo 1..3

@@ -5,7 +5,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 echo 1..3
 failed=0
-root=$(mktemp -d)
+root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/etc"
 

@@ -8,7 +8,7 @@ ctl=$O/bin/gpusharectl
 [ -e /etc/OpenCL/vendors/pocl.icd ] || { echo "1..0 # SKIP no PoCL here"; exit 4; }
 [ -e "$layer" ] || { echo "1..0 # SKIP the layer isn't built: OpenCL's headers aren't here"; exit 4; }
 export OCL_ICD_VENDORS=${OCL_ICD_VENDORS:-/etc/OpenCL/vendors/pocl.icd}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-opencl.XXXXXX")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-opencl.XXXXXX") || exit 1
 socket=$dir/arbiter.sock
 # What PoCL compiles is kept between runs of these tests, but is no other's.
 export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$PWD/build/pocl-cache}

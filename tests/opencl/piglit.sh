@@ -40,7 +40,7 @@ export LD_LIBRARY_PATH=$top/lib:$cache/usr/lib/x86_64-linux-gnu
 	lacking "piglit wants libraries that aren't here: $(ldd "$top/bin/cl-program-tester" |
 		awk '/not found/ { printf "%s ", $1 }')"
 
-dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-piglit.XXXXXX")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-piglit.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd GPUSHARE_ARBITER=none top dir layer seed
 export POCL_CACHE_DIR=$PWD/build/pocl-cache XDG_CACHE_HOME=$dir/cache

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 O=${O:-build/user}
 case $O in /*) ;; *) O=$PWD/$O ;; esac
 command -v systemd-analyze >/dev/null || { echo "1..0 # SKIP no systemd here"; exit 4; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-systemd.XXXXXX")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-systemd.XXXXXX") || exit 1
 pid=
 # shellcheck disable=SC2317
 clean_up() {

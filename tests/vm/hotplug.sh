@@ -76,7 +76,7 @@ if ! why=$("$here/kernel" "$kernel" 2>&1 >/dev/null) ||
 	exit 4
 fi
 module=$("$here/module" "$kernel") || exit 1
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkfifo "$work/monitor.in" "$work/monitor.out"
 exec 8<>"$work/monitor.in" 9<>"$work/monitor.out"	# neither end waits for the other

@@ -6,7 +6,7 @@
 set -u
 here=$(dirname "$(readlink -f "$0")")
 top=$(cd "$here/../.." && pwd)
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
 echo "TAP version 13"

@@ -317,20 +317,33 @@ static void set_up_user(void)
 	ASSERT_EQ(0, chown(path, 65534, 65534));
 }
 
-static void run_as_user(void (*what)(void))
+static void run_in_child(void (*what)(void))
 {
 	int status;
 	pid_t pid;
 
 	pid = fork();
 	if (!pid) {
-		if (setgid(65534) || setuid(65534))
-			_exit(9);
 		what();
 		_exit(test_failures ? 1 : 0);
 	}
 	waitpid(pid, &status, 0);
 	EXPECT_EQ(0, status);
+}
+
+static void (*users_part)(void);
+
+static void be_user(void)
+{
+	if (setgid(65534) || setuid(65534))
+		_exit(9);
+	users_part();
+}
+
+static void run_as_user(void (*what)(void))
+{
+	users_part = what;
+	run_in_child(be_user);
 }
 
 static void take_away_user(void)
@@ -461,42 +474,46 @@ static void come_and_go(void)
 	gs_transport_close(a);
 }
 
-/* That has its price too: 2,500 looks at a client a second, and as many as in 3 s at once. */
-TEST(looking_for_who_belongs_where_has_its_price)
+/* In a group that has no share of its own yet. */
+static void two_hundred_elsewhere(void)
 {
 	static struct gpushare *g[200];
-	struct gpushare_device dev = {
-		.size = sizeof(dev), .key = "cpu:0", .kind = GPUSHARE_KIND_CPU,
-	};
+	int own = make_cgroup("/own"), i;
 	uint64_t reads, start, looks;
 	struct gpushare_share s;
-	pid_t daemon;
-	int i, own;
 
-	set_up_user();
-	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
-	own = make_cgroup("/own");
 	move_into("/own", getpid());
 	for (i = 0; i < 200; i++)
 		g[i] = open_one("cpu:0");
-	daemon = w.daemon;
-	reads = reads_of(daemon);
-	ASSERT_NE(0, reads);
+	reads = reads_of(w.daemon);
 	start = now_ns();
 	run_as_user(come_and_go);
 	looks = 2500 * ((now_ns() - start) / SEC + 1 + 3) + 200 * 4;
 	looks *= reads_of_a_look();
-	reads = reads_of(daemon) - reads;
+	reads = reads_of(w.daemon) - reads;
 	printf("# %" PRIu64 " reads of %" PRIu64 " at most\n", reads, looks);
 	EXPECT_LE(reads, looks);
 	/* Who belongs elsewhere is found all the same, if later, also if it does nothing. */
 	EXPECT_EQ(0, set_weight(own, 100, &s));
-	EXPECT_TRUE(WAIT_FOR(stats_of(&w, GPUSHARE_STATS_CLIENT,
-				      state_of(g[7]).client).group == id_of(own)));
-	for (i = 0; i < 200; i++)
-		gpushare_close(g[i]);
-	move_into("/..", getpid());
-	close(own);
+	for (i = 0; i < 200; i += 199)
+		EXPECT_TRUE(WAIT_FOR(stats_of(&w, GPUSHARE_STATS_CLIENT,
+					      state_of(g[i]).client).group == id_of(own)));
+}
+
+/* That has its price too: 2,500 looks at a client a second, and as many as in 3 s at once. */
+TEST(looking_for_who_belongs_where_has_its_price)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "cpu:0", .kind = GPUSHARE_KIND_CPU,
+	};
+
+	set_up_user();
+	if (!reads_of(w.daemon)) {
+		take_away_user();
+		SKIP("the kernel doesn't count reads");
+	}
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	run_in_child(two_hundred_elsewhere);
 	remove_cgroup("/own");
 	take_away_user();
 }

@@ -24,7 +24,9 @@
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
-#define CHECK_CGROUP_NS 1000000000ull
+#define CHECK_CGROUP_NS	1000000000ull
+#define CHECK_AT_ONCE	50
+#define CHECK_PAUSE_NS	20000000ull
 
 _Static_assert((int)GS_GRANTED == GPUSHARE_GRANTED && (int)GS_PREEMPT == GPUSHARE_PREEMPT &&
 	       (int)GS_PREPARE == GPUSHARE_PREPARE && (int)GS_EVICT == GPUSHARE_EVICT,
@@ -386,13 +388,31 @@ static void check_group(struct client *c)
 		group_move_client(c, g);
 }
 
+static bool works(const struct client *c)
+{
+	return c->core.state == GS_CLIENT_RUNNING || c->core.state == GS_CLIENT_WAITING;
+}
+
+/* Nothing ticks without groups, or with all clients asleep. */
+static void check_after(uint64_t ns)
+{
+	if (check_armed || !d.nr_groups)
+		return;
+	check_armed = true;
+	timer_arm(&check_timer, now_ns() + ns);
+}
+
 /*
  * Those at work may have been moved to another cgroup: looked up once a second, as are those
- * that were at work since, however short.
+ * that were at work since, however short. It is a round over all clients, in the order of
+ * their ids, with pauses, since nobody is served while files are read; who asks again
+ * meanwhile is in the next one.
  */
 static void check_groups(struct source *s, uint32_t events)
 {
-	bool again = false, all = check_idle, works;
+	static uint64_t from;		/* the round goes on with this id; 0: a new one */
+	unsigned int looks = 0;
+	bool again = false;
 	struct client *c;
 	uint64_t count;
 
@@ -400,26 +420,31 @@ static void check_groups(struct source *s, uint32_t events)
 	if (read(s->fd, &count, sizeof(count)) < 0)
 		return;
 	check_armed = false;
-	check_idle = false;
-	list_for_each_entry(c, &d.clients, link) {
-		works = c->core.state == GS_CLIENT_RUNNING || c->core.state == GS_CLIENT_WAITING;
-		if (!works && !c->asked && !all)
-			continue;
-		again |= works;
-		c->asked = false;
-		check_group(c);
+	if (!from) {
+		list_for_each_entry(c, &d.clients, link)
+			c->asked |= check_idle || works(c);
+		check_idle = false;
 	}
-	if (again)
+	list_for_each_entry(c, &d.clients, link) {
+		if (c->core.id >= from && c->asked) {
+			if (looks++ == CHECK_AT_ONCE) {
+				from = c->core.id;
+				check_after(CHECK_PAUSE_NS);
+				return;
+			}
+			c->asked = false;
+			check_group(c);
+		}
+		again |= c->asked || works(c);
+	}
+	from = 0;
+	if (again || check_idle)
 		client_check_later();
 }
 
-/* Nothing ticks without groups, or with all clients asleep. */
 void client_check_later(void)
 {
-	if (check_armed || !d.nr_groups)
-		return;
-	check_armed = true;
-	timer_arm(&check_timer, now_ns() + CHECK_CGROUP_NS);
+	check_after(CHECK_CGROUP_NS);
 }
 
 /* @all: for the others of its set as well. */
@@ -434,7 +459,7 @@ void client_asked(struct client *c, bool all)
 	client_check_later();
 }
 
-/* The idle as well, once. */
+/* The idle as well, once, in the next round. */
 void client_check_all_later(void)
 {
 	check_idle = true;

@@ -83,7 +83,9 @@
  * TIMERS. One a device. ops->arm(dev, when) asks for gs_expire(dev, now) at or
  * after `when`; a new call replaces the last. gs_expire() too early or without
  * need is harmless: it arms again. The core calls arm() only for an earlier
- * time than is armed already, so a timer may fire in vain.
+ * time than is armed already, so a timer may fire in vain. A host that would
+ * rather decide itself sets dev->armed to GS_NEVER in arm(): then it is called
+ * at each update that has a time.
  *
  * ERRORS. 0 or -errno; an illegal call changes nothing. -EINVAL: a value is
  * out of range; -ENODEV: the device is gone; -ENOENT: a node is missing;

@@ -260,7 +260,7 @@ static void arm(struct gs_device *dev, u64 when)
 	when = min(when, gs_min_timer(dev));
 	if (when >= dev->armed)
 		return;
-	dev->armed = when;
+	dev->armed = when;	/* before the call: the host may set it */
 	arb->ops->arm(arb, dev, when);
 }
 

@@ -110,10 +110,26 @@ static void expect_device(unsigned int holders, unsigned int waiters)
 	EXPECT_EQ(waiters, dev.waiters);
 }
 
+/* As /proc says it: S asleep, T stopped. */
+static bool daemon_is(char state)
+{
+	char path[64], is = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", w.daemon);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &is) != 1)
+		is = 0;
+	if (f)
+		fclose(f);
+	return is == state;
+}
+
 /* Nobody asks or gives back while the daemon sleeps: it finds what was said last. */
 static void daemon_sleeps(bool sleeps)
 {
 	ASSERT_EQ(0, kill(w.daemon, sleeps ? SIGSTOP : SIGCONT));
+	ASSERT_TRUE(WAIT_FOR(daemon_is('T') == sleeps));
 }
 
 /* An older client sends messages; it and one with a bell are served alike. */
@@ -462,7 +478,7 @@ TEST(timers_that_a_handoff_moves_dont_fire)
 	EXPECT_EQ(0, ask(&e[0], false, GPUSHARE_FOREVER));
 	EXPECT_EQ(-EAGAIN, ask(&e[1], false, 0));
 	settle(&e[1]);
-	sleep_ns(20 * MS);	/* it is asleep again */
+	ASSERT_TRUE(WAIT_FOR(daemon_is('S')));
 	sleeps = world_sleeps(&w);
 	last = now_ns();
 	end = last + 3 * SEC;

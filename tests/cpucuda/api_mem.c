@@ -2,6 +2,7 @@
 /* Memory: allocation, copies, fills. */
 #include <stdlib.h>
 #include <string.h>
+#include "cpucuda.h"
 #include "driver.h"
 
 static CUresult allocate(CUdeviceptr *p, size_t size, enum mem_kind kind)
@@ -62,6 +63,19 @@ EXPORT cuMemAllocHost_v2(void **p, size_t size)
 	return cuMemHostAlloc(p, size, 0);
 }
 
+static void (*when_freed)(uint64_t addr);
+
+void cpucuda_freed(void (*fn)(uint64_t addr))
+{
+	when_freed = fn;
+}
+
+void was_freed(uint64_t addr)
+{
+	if (when_freed)
+		when_freed(addr);
+}
+
 /* Freeing waits until nothing runs that could still use it. */
 static CUresult release(CUdeviceptr p, bool host)
 {
@@ -80,8 +94,12 @@ static CUresult release(CUdeviceptr p, bool host)
 		drain(c);
 		if (!(b->flags & MEM_OF_GRAPH) || b->kind == MEM_PINNED)
 			device_free(b);
+		if (when_freed)
+			mem_reuse(p);
 	}
 	unlock();
+	if (!r)
+		was_freed(p);
 	return r;
 }
 

@@ -23,6 +23,11 @@ CPUCUDA_API void cpucuda_counts(uint64_t *steps, uint64_t *blocks, uint64_t *lau
 CPUCUDA_API uint64_t cpucuda_links(void);
 /* The @n-th launch from now (1: the next) is refused with this error, and does nothing. */
 CPUCUDA_API void cpucuda_refuse(uint64_t n, int error);
+/*
+ * From now on what cuMemFree() frees is given out next, and @fn is called before that call, or
+ * cuMemUnmap(), returns, as another thread may do something then; NULL: no more.
+ */
+CPUCUDA_API void cpucuda_freed(void (*fn)(uint64_t addr));
 /* From now on no module tells where its variable of that name is; NULL: all do. */
 CPUCUDA_API void cpucuda_hide(const char *name);
 /*

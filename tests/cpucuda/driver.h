@@ -194,6 +194,9 @@ struct CUarray_st {
 /* array.c: bytes of a texel */
 uint32_t array_element(const struct CUarray_st *a);
 
+/* api_mem.c: what a test has planted, cpucuda_freed() */
+void was_freed(uint64_t addr);
+
 /* ctx.c */
 extern bool driver_ready;
 /* Whether there is such a device. */

@@ -206,6 +206,11 @@ void mem_free_owner(void *owner)
 			mem_free(m.table[i]);
 }
 
+void mem_reuse(uint64_t addr)
+{
+	m.next = addr;
+}
+
 struct mem_block *mem_next(uint64_t addr)
 {
 	size_t i = addr ? above(addr - 1) : 0;

@@ -48,6 +48,8 @@ struct mem_block *mem_alloc(uint32_t device, size_t size, enum mem_kind kind, vo
 struct mem_block *mem_register(void *host, size_t size, void *owner);
 void mem_free(struct mem_block *b);
 void mem_free_owner(void *owner);
+/* What is allocated next begins there, if it fits. */
+void mem_reuse(uint64_t addr);
 /* The first block at this address or above it. */
 struct mem_block *mem_next(uint64_t addr);
 /* The block that holds this byte, NULL: none. */

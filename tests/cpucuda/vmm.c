@@ -273,6 +273,8 @@ EXPORT cuMemUnmap(CUdeviceptr addr, size_t size)
 		backing_put(b);
 	}
 	unlock();
+	if (ok)
+		was_freed(addr);
 	return ok ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -217,4 +217,107 @@ TEST(arrays_are_charged)
 	limited(arrays);
 }
 
+/* What another thread gets at the address of what is being freed, before that call returns. */
+static CUdeviceptr fresh;
+static CUmemGenericAllocationHandle other;
+
+static void freed(void (*fn)(uint64_t addr))
+{
+	void (*plant)(void (*fn)(uint64_t addr)) = (__typeof__(plant))dlsym(
+		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_freed");
+
+	ASSERT_TRUE(plant != NULL);
+	plant(fn);
+}
+
+static void allocate_there(uint64_t addr)
+{
+	freed(NULL);
+	MUST(cuMemAlloc_v2(&fresh, MIB));
+	EXPECT_EQ(addr, fresh);
+}
+
+static void map_there(uint64_t addr)
+{
+	freed(NULL);
+	MUST(cuMemMap(addr, 4 * MIB, 0, other, 0));
+}
+
+static const CUmemAllocationProp on_device = {
+	.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+};
+
+static void handles_again(void *arg)
+{
+	CUmemGenericAllocationHandle h;
+	struct program p;
+	CUdeviceptr d;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuMemAlloc_v2(&d, 2 * MIB));
+	freed(allocate_there);
+	OK(cuMemFree_v2(d));
+	EXPECT_EQ(MIB, charged());
+	OK(cuMemFree_v2(fresh));
+	EXPECT_EQ(0, charged());
+
+	MUST(cuMemAddressReserve(&d, 32 * MIB, 0, 0, 0));
+	MUST(cuMemCreate(&h, 32 * MIB, &on_device, 0));
+	MUST(cuMemMap(d, 32 * MIB, 0, h, 0));
+	MUST(cuMemRelease(h));
+	MUST(cuMemCreate(&other, 4 * MIB, &on_device, 0));
+	EXPECT_EQ(36 * MIB, charged());
+	freed(map_there);
+	OK(cuMemUnmap(d, 32 * MIB));
+	EXPECT_EQ(4 * MIB, charged());
+	OK(cuMemRelease(other));
+	EXPECT_EQ(4 * MIB, charged());	/* it is mapped */
+	OK(cuMemUnmap(d, 4 * MIB));
+	EXPECT_EQ(0, charged());
+}
+
+TEST(an_address_that_comes_again_while_it_is_freed)
+{
+	limited(handles_again);
+}
+
+/* What the driver doesn't free stays charged. */
+static void refused(void *arg)
+{
+	static const char trap[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry t() { trap; }\n";
+	CUmemGenericAllocationHandle h;
+	struct program p;
+	CUdeviceptr d, at;
+	CUfunction f;
+	CUmodule m;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuMemAddressReserve(&at, 8 * MIB, 0, 0, 0));
+	MUST(cuMemCreate(&h, 8 * MIB, &on_device, 0));
+	MUST(cuMemMap(at, 8 * MIB, 0, h, 0));
+	MUST(cuMemRelease(h));
+	EXPECT_NE(CUDA_SUCCESS, cuMemUnmap(at, MIB));	/* it goes as a whole */
+	EXPECT_EQ(8 * MIB, charged());
+	MUST(cuMemAlloc_v2(&d, 10 * MIB));
+	MUST(cuModuleLoadData(&m, trap));
+	MUST(cuModuleGetFunction(&f, m, "t"));
+	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+	EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, cuMemFree_v2(d));
+	EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, cuMemFree_v2(d));
+	EXPECT_EQ(18 * MIB, charged());
+	OK(cuMemUnmap(at, 8 * MIB));
+	EXPECT_EQ(10 * MIB, charged());
+	OK(cuCtxDestroy_v2(p.ctx));
+	EXPECT_EQ(0, charged());
+}
+
+TEST(what_the_driver_refuses_to_free)
+{
+	limited(refused);
+}
+
 TEST_MAIN()

@@ -120,24 +120,50 @@ static void settle(struct entry *dead)
 	}
 }
 
-/* One reference less; the last takes it out. The lock is held. */
-static void drop(enum kind kind, uint64_t handle, struct entry **dead)
+/* One reference less; the last takes it out. False: there is none. The lock is held. */
+static bool drop(enum kind kind, uint64_t handle, struct entry **dead)
 {
 	struct entry **at = find(kind, handle);
 
 	if (at && !--(*at)->refs)
 		take_out(at, dead);
+	return at;
 }
 
-static void freed(enum kind kind, uint64_t handle)
+/* And one more: @taken, or that which still has others. The lock is held. */
+static void hold(enum kind kind, uint64_t handle, struct entry *taken)
 {
-	struct entry *dead = NULL;
+	struct entry **at = taken ? &taken : find(kind, handle);
 
-	pthread_mutex_lock(&lock);
-	drop(kind, handle, &dead);
-	pthread_mutex_unlock(&lock);
-	settle(dead);
+	if (at)
+		(*at)->refs++;
+	if (taken)
+		put(taken);
 }
+
+/*
+ * Frees by @call. The record goes before, as the driver may give the same handle to another
+ * thread at once, and comes back if nothing was freed.
+ */
+#define FREE(kind, of, call) do {						\
+	uint64_t handle = (uint64_t)(of);					\
+	struct entry *taken = NULL;						\
+	bool known;								\
+	CUresult r;								\
+										\
+	pthread_mutex_lock(&lock);						\
+	known = drop(kind, handle, &taken);					\
+	pthread_mutex_unlock(&lock);						\
+	r = call;								\
+	if (!r) {								\
+		settle(taken);							\
+	} else if (known) {							\
+		pthread_mutex_lock(&lock);					\
+		hold(kind, handle, taken);					\
+		pthread_mutex_unlock(&lock);					\
+	}									\
+	return r;								\
+} while (0)
 
 void gs_memory_gone(uint64_t context)
 {
@@ -401,39 +427,32 @@ HOOK(cuMemAllocFromPoolAsync_ptsz, CUdeviceptr *ptr, size_t size, CUmemoryPool p
 	ALLOCATE(LINEAR, ptr, size, REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, size, pool, stream));
 }
 
-static CUresult was_freed(CUresult r, enum kind kind, uint64_t handle)
-{
-	if (!r && handle)
-		freed(kind, handle);
-	return r;
-}
-
 HOOK(cuMemFree_v2, CUdeviceptr ptr)
 {
 	gs_settle_all();
-	return was_freed(REAL(cuMemFree_v2)(ptr), LINEAR, ptr);
+	FREE(LINEAR, ptr, REAL(cuMemFree_v2)(ptr));
 }
 
 HOOK(cuMemFree, uint32_t ptr)
 {
 	gs_settle_all();
-	return was_freed(REAL(cuMemFree)(ptr), LINEAR, ptr);
+	FREE(LINEAR, ptr, REAL(cuMemFree)(ptr));
 }
 
 HOOK(cuMemFreeAsync, CUdeviceptr ptr, CUstream stream)
 {
-	bool recorded = gs_is_captured(stream, false);
-
 	gs_settle_stream(stream, false);
-	return was_freed(REAL(cuMemFreeAsync)(ptr, stream), LINEAR, recorded ? 0 : ptr);
+	if (gs_is_captured(stream, false))
+		return REAL(cuMemFreeAsync)(ptr, stream);
+	FREE(LINEAR, ptr, REAL(cuMemFreeAsync)(ptr, stream));
 }
 
 HOOK(cuMemFreeAsync_ptsz, CUdeviceptr ptr, CUstream stream)
 {
-	bool recorded = gs_is_captured(stream, true);
-
 	gs_settle_stream(stream, true);
-	return was_freed(REAL(cuMemFreeAsync_ptsz)(ptr, stream), LINEAR, recorded ? 0 : ptr);
+	if (gs_is_captured(stream, true))
+		return REAL(cuMemFreeAsync_ptsz)(ptr, stream);
+	FREE(LINEAR, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
 }
 
 /* Bytes of one element of a channel; the formats that pack blocks come close to one. */
@@ -504,14 +523,13 @@ HOOK(cuMipmappedArrayCreate, CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIP
 HOOK(cuArrayDestroy, CUarray array)
 {
 	gs_settle_all();
-	return was_freed(REAL(cuArrayDestroy)(array), ARRAY, (uint64_t)(uintptr_t)array);
+	FREE(ARRAY, (uintptr_t)array, REAL(cuArrayDestroy)(array));
 }
 
 HOOK(cuMipmappedArrayDestroy, CUmipmappedArray array)
 {
 	gs_settle_all();
-	return was_freed(REAL(cuMipmappedArrayDestroy)(array), MIPMAPS,
-			 (uint64_t)(uintptr_t)array);
+	FREE(MIPMAPS, (uintptr_t)array, REAL(cuMipmappedArrayDestroy)(array));
 }
 
 HOOK(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t size,
@@ -531,14 +549,10 @@ HOOK(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t size,
 	return r;
 }
 
-static void hold(uint64_t handle)
+static void hold_allocation(uint64_t handle)
 {
-	struct entry **at;
-
 	pthread_mutex_lock(&lock);
-	at = find(ALLOCATION, handle);
-	if (at)
-		(*at)->refs++;
+	hold(ALLOCATION, handle, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -547,14 +561,14 @@ HOOK(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *handle, void *ad
 	CUresult r = REAL(cuMemRetainAllocationHandle)(handle, addr);
 
 	if (!r)
-		hold(*handle);
+		hold_allocation(*handle);
 	return r;
 }
 
-HOOK(cuMemRelease, CUmemGenericAllocationHandle handle)
+HOOK(cuMemRelease, CUmemGenericAllocationHandle allocation)
 {
 	gs_settle_all();
-	return was_freed(REAL(cuMemRelease)(handle), ALLOCATION, handle);
+	FREE(ALLOCATION, allocation, REAL(cuMemRelease)(allocation));
 }
 
 HOOK(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
@@ -563,43 +577,44 @@ HOOK(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocati
 	CUresult r = REAL(cuMemMap)(ptr, size, offset, handle, flags);
 
 	if (!r) {
-		hold(handle);
+		hold_allocation(handle);
 		enter(MAPPING, ptr, 0, NULL, 0, handle);
 	}
 	return r;
 }
 
-/* It may take several mappings away at once. */
+/* It may take several mappings away at once; as FREE() does it. */
 HOOK(cuMemUnmap, CUdeviceptr ptr, size_t size)
 {
-	struct entry **at, *dead = NULL, *e;
+	struct entry **at, *mappings = NULL, *allocations = NULL, *e;
 	CUresult r;
 	size_t i;
 
 	gs_settle_all();
-	r = REAL(cuMemUnmap)(ptr, size);
-	if (r)
-		return r;
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < BUCKETS; i++)
 		for (at = &buckets[i]; *at;)
 			if ((*at)->kind == MAPPING && (*at)->handle - ptr < size)
-				take_out(at, &dead);
+				take_out(at, &mappings);
 			else
 				at = &(*at)->next;
-	/* What they held is put behind them, and isn't a mapping. */
-	for (e = dead; e; e = e->next)
-		if (e->kind == MAPPING) {
-			struct entry *more = NULL;
-
-			drop(ALLOCATION, e->of, &more);
-			if (more) {
-				more->next = e->next;
-				e->next = more;
-			}
-		}
+	for (e = mappings; e; e = e->next)
+		drop(ALLOCATION, e->of, &allocations);
 	pthread_mutex_unlock(&lock);
-	settle(dead);
+	r = REAL(cuMemUnmap)(ptr, size);
+	pthread_mutex_lock(&lock);
+	while (r && (e = allocations)) {
+		allocations = e->next;
+		put(e);
+	}
+	while (r && (e = mappings)) {
+		mappings = e->next;
+		hold(ALLOCATION, e->of, NULL);
+		put(e);
+	}
+	pthread_mutex_unlock(&lock);
+	settle(mappings);
+	settle(allocations);
 	return r;
 }
 

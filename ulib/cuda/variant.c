@@ -259,12 +259,15 @@ const void *gs_variant(struct gs_record *r, unsigned int mode, struct gs_device 
 	v = __atomic_load_n(&r->variant[mode], __ATOMIC_ACQUIRE);
 	if (!v) {
 		pthread_mutex_lock(&making);
-		v = r->kernel ? affordable(r, ready(r, mode), mode, dev) : NULL;
-		r->from[mode] = r->made;
-		r->as[mode] = r->kernel;
-		if (!v)
-			v = GS_NO_VARIANT;
-		__atomic_store_n(&r->variant[mode], v, __ATOMIC_RELEASE);
+		v = r->variant[mode];	/* whoever comes twice finds the same */
+		if (!v) {
+			v = r->kernel ? affordable(r, ready(r, mode), mode, dev) : NULL;
+			r->from[mode] = r->made;
+			r->as[mode] = r->kernel;
+			if (!v)
+				v = GS_NO_VARIANT;
+			__atomic_store_n(&r->variant[mode], v, __ATOMIC_RELEASE);
+		}
 		pthread_mutex_unlock(&making);
 	}
 	return v == GS_NO_VARIANT ? NULL : v;

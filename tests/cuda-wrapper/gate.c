@@ -468,4 +468,55 @@ TEST(threads_ask_for_the_same_function)
 	world_remove(&w);
 }
 
+/* A function out of a list is launched while another thread asks for it by its name. */
+static void *ask_by_name(void *arg)
+{
+	struct worker *me = arg;
+	CUfunction f;
+	int i;
+
+	OK(cuCtxSetCurrent(me->p->ctx));
+	for (i = 0; i < 20; i++) {
+		pthread_barrier_wait(&together);
+		OK(cuModuleGetFunction(&f, of_all, "spin"));
+		pthread_barrier_wait(&together);
+	}
+	return NULL;
+}
+
+static void listed(void *arg)
+{
+	struct program p, of_list;
+	struct worker other = { &p, 0 };
+	CUfunction f[2];
+	pthread_t t;
+	int i, j;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "off", 1);
+	program_start(&p);
+	pthread_barrier_init(&together, NULL, 2);
+	pthread_create(&t, NULL, ask_by_name, &other);
+	for (i = 0; i < 20; i++) {
+		MUST(program_load(&of_all));
+		MUST(cuModuleEnumerateFunctions(f, 2, of_all));
+		of_list.spin = f[0];
+		pthread_barrier_wait(&together);
+		for (j = 0; j < 5; j++)
+			OK(program_spin(&of_list, 2, 10, NULL));
+		pthread_barrier_wait(&together);
+		OK(cuCtxSynchronize());
+		OK(cuModuleUnload(of_all));
+	}
+	pthread_join(t, NULL);
+}
+
+TEST(a_function_from_a_list_that_another_thread_names)
+{
+	bed_make(&w, 60000);
+	EXPECT_EQ(0, child_wait(child_start(listed, NULL)));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
 TEST_MAIN()

@@ -101,13 +101,14 @@ CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
 static void tell(const struct gs_record *record, const struct gs_launch *l)
 {
 	uint64_t ns = __atomic_load_n(&record->block_ps, __ATOMIC_RELAXED) * blocks_of(l) / 1000;
-
-	const char *why = __atomic_load_n(&record->why, __ATOMIC_RELAXED);
+	const char *title, *why;
 
 	if (__builtin_expect(ns < TELL_NS &&
 			     __atomic_load_n(&record->launches, __ATOMIC_RELAXED) != 1, 1))
 		return;
-	gpushare_launched(record->title ? record->title : l->whole ? "(graph)" : "(unknown)", "whole",
+	title = __atomic_load_n(&record->title, __ATOMIC_ACQUIRE);
+	why = __atomic_load_n(&record->why, __ATOMIC_RELAXED);
+	gpushare_launched(title ? title : l->whole ? "(graph)" : "(unknown)", "whole",
 			  l->whole ? "must not be cut" : why ? why : "no PTX");
 }
 

@@ -97,7 +97,7 @@ void gs_record_know(const void *handle, const struct gs_record *what)
 		__atomic_store_n(&r->found, what->found, __ATOMIC_RELAXED);
 		gs_whole_because(r, "no PTX");
 		if (what->title && !r->title)
-			r->title = strdup(what->title);
+			__atomic_store_n(&r->title, strdup(what->title), __ATOMIC_RELEASE);
 		if (what->name && !r->settings_lost)
 			__atomic_store_n(&r->name, r->title, __ATOMIC_RELEASE);
 	}
@@ -113,7 +113,7 @@ static void take_out(struct gs_record **at, struct gs_record *r)
 	__atomic_store_n(&r->handle, NULL, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&r->lives, 1, __ATOMIC_RELAXED);
 	free(r->title);
-	r->title = NULL;
+	__atomic_store_n(&r->title, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->name, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->chain, unused, __ATOMIC_RELAXED);
 	unused = r;

@@ -197,7 +197,7 @@ struct gs_record {
 	const void *owner;		/* module or library that it goes with */
 	enum gs_found found;
 	struct gs_record *of;		/* found by this kernel */
-	char *title;			/* what it is called, NULL: not known */
+	char *title;			/* what it is called, NULL: not known; read unlocked */
 	const char *name;		/* the same, if it could be cut; else NULL */
 	const char *why;		/* it was launched whole the last time */
 	struct gs_made *made;

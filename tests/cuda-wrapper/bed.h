@@ -34,6 +34,9 @@ void program_start(struct program *p);
  */
 CUresult program_spin(struct program *p, uint32_t blocks, uint32_t steps, CUstream s);
 
+/* How many launches of the kernel went this way, as gpusharectl status --transforms counts. */
+uint64_t launched(const char *kernel, const char *way);
+
 /* A holder of the device, as another tenant: in this process, without CUDA. */
 struct gpushare *holder_begin(const char *group);
 void holder_end(struct gpushare *g);

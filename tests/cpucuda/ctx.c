@@ -11,7 +11,7 @@ bool driver_ready;
 static pthread_mutex_t dev_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
 static int wanting;
-static bool held;
+static bool held, forked;
 
 struct gpu gpus[MEM_DEVICES];
 uint32_t n_gpus;
@@ -47,12 +47,26 @@ static uint64_t from_env(const char *name, uint64_t otherwise)
 	return v && *v ? strtoull(v, NULL, 0) : otherwise;
 }
 
+/* As CUDA has it: of what its parent had begun a child has nothing, and can't begin anew. */
+static void in_child(void)
+{
+	pthread_mutex_init(&dev_lock, NULL);
+	pthread_cond_init(&turn, NULL);
+	wanting = 0;
+	held = false;
+	driver_ready = false;
+	forked = true;
+}
+
 EXPORT cuInit(unsigned int flags)
 {
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (forked)
+		return CUDA_ERROR_NOT_INITIALIZED;
 	lock();
 	if (!driver_ready) {
+		pthread_atfork(NULL, NULL, in_child);
 		dev.seed = from_env("CPUCUDA_SEED", 1);
 		dev.cc = from_env("CPUCUDA_CC", 90);
 		dev.sms = from_env("CPUCUDA_SMS", 4);
@@ -354,6 +368,8 @@ EXPORT cuCtxCreate_v4(CUcontext *out, void *p, unsigned int flags, CUdevice d)
 
 EXPORT cuCtxDestroy_v2(CUcontext c)
 {
+	if (!driver_ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!IS(c, MAGIC_CTX) || c->dead)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	lock();
@@ -391,6 +407,8 @@ EXPORT cuCtxGetCurrent(CUcontext *c)
 
 EXPORT cuCtxPushCurrent_v2(CUcontext c)
 {
+	if (!driver_ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!IS(c, MAGIC_CTX) || c->dead)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (depth == 64)
@@ -650,11 +668,13 @@ void drain(struct CUctx_st *c)
 /* Lets the device go on until it is so; the lock is held before and after. */
 CUresult wait_for(bool (*done)(void *arg), void *arg, struct CUctx_st *c)
 {
-	while (!done(arg)) {
+	while (driver_ready && !done(arg)) {
 		device_kick();
 		unlock();
 		usleep(50);
 		lock();
 	}
+	if (!driver_ready)
+		return CUDA_ERROR_NOT_INITIALIZED;
 	return c ? c->error : CUDA_SUCCESS;
 }

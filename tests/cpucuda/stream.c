@@ -307,7 +307,9 @@ EXPORT cuEventQuery(CUevent e)
 	if (!IS(e, MAGIC_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	lock();
-	if (e->capture)
+	if (!driver_ready)
+		r = CUDA_ERROR_NOT_INITIALIZED;
+	else if (e->capture)
 		r = capture_asked(e);
 	else
 		r = e->ctx->error ? e->ctx->error :

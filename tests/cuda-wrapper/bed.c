@@ -134,28 +134,36 @@ int child_wait(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* What the arbiter says of it; false: it isn't a client. */
+static bool find_child(struct world *w, pid_t pid, struct gpushare_stats *s)
+{
+	*s = (struct gpushare_stats){ .size = sizeof(*s), .what = GPUSHARE_STATS_CLIENT,
+				      .flags = GPUSHARE_GET_NEXT };
+	while (!world_call(w, GPUSHARE_STATS, s)) {
+		if (s->pid == pid)
+			return true;
+		s->flags = GPUSHARE_GET_NEXT;
+	}
+	return false;
+}
+
 uint32_t child_state(struct world *w, pid_t pid)
 {
-	struct gpushare_stats s = { .size = sizeof(s), .what = GPUSHARE_STATS_CLIENT,
-				    .flags = GPUSHARE_GET_NEXT };
+	struct gpushare_stats s;
 
-	while (!world_call(w, GPUSHARE_STATS, &s)) {
-		if (s.pid == pid)
-			return s.state;
-		s.flags = GPUSHARE_GET_NEXT;
-	}
-	return 0;
+	return find_child(w, pid, &s) ? s.state : 0;
 }
 
 uint64_t child_charged(struct world *w, pid_t pid)
 {
-	struct gpushare_stats s = { .size = sizeof(s), .what = GPUSHARE_STATS_CLIENT,
-				    .flags = GPUSHARE_GET_NEXT };
+	struct gpushare_stats s;
 
-	while (!world_call(w, GPUSHARE_STATS, &s)) {
-		if (s.pid == pid)
-			return s.mem_current;
-		s.flags = GPUSHARE_GET_NEXT;
-	}
-	return 0;
+	return find_child(w, pid, &s) ? s.mem_current : 0;
+}
+
+bool child_is_client(struct world *w, pid_t pid)
+{
+	struct gpushare_stats s;
+
+	return find_child(w, pid, &s);
 }

@@ -47,5 +47,6 @@ int child_wait(pid_t pid);		/* its exit status, 128 + a signal */
 /* The low byte of the child's word: is it granted, does it wait? 0 if there's no client. */
 uint32_t child_state(struct world *w, pid_t pid);
 uint64_t child_charged(struct world *w, pid_t pid);	/* device memory, bytes */
+bool child_is_client(struct world *w, pid_t pid);
 
 #endif

@@ -467,29 +467,93 @@ TEST(what_could_come_too_early_waits_for_the_rest)
 	child(settles);
 }
 
+#define REFUSED(x) EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, x)
+
+/* What its parent had begun is nothing for a child, and nothing keeps it waiting. */
+static void in_fork(struct bench *b, CUgraphExec exec)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h;
+	size_t left, total;
+	CUdeviceptr d;
+	CUmodule m;
+	CUstream s;
+	CUgraph g;
+
+	alarm(20);
+	/* These would wait for all that the parent hasn't submitted. */
+	EXPECT_NE(CUDA_SUCCESS, cuModuleUnload(NULL));
+	EXPECT_NE(CUDA_SUCCESS, cuFuncSetCacheConfig(NULL, 0));
+	REFUSED(cuCtxSynchronize());
+	REFUSED(cuStreamSynchronize(b->s));
+	REFUSED(cuEventSynchronize(b->e));
+	REFUSED(cuMemcpyDtoH_v2(&total, b->d, 4));
+	REFUSED(cuStreamQuery(b->s));
+	REFUSED(cuEventQuery(b->e));
+	/* These for the parent's grant. */
+	REFUSED(launch(b, b->s, 1));
+	REFUSED(launch(b, b->t, 1));
+	REFUSED(launch(b, NULL, 1));
+	REFUSED(launch_packed(b, b->s, 1));
+	REFUSED(cuGraphLaunch(exec, b->t));
+	/* And the rest. */
+	REFUSED(cuInit(0));
+	REFUSED(cuCtxSetCurrent(b->p.ctx));
+	REFUSED(cuMemAlloc_v2(&d, 4096));
+	REFUSED(cuMemFree_v2(b->d));
+	REFUSED(cuMemCreate(&h, 2 << 20, &prop, 0));
+	REFUSED(cuMemGetInfo_v2(&left, &total));
+	REFUSED(cuDeviceTotalMem_v2(&total, 0));
+	REFUSED(program_load(&m));
+	REFUSED(cuStreamCreate(&s, 1));
+	REFUSED(cuEventRecord(b->e, b->s));
+	REFUSED(cuStreamWaitEvent(b->t, b->e, 0));
+	REFUSED(cuStreamBeginCapture_v2(b->t, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	REFUSED(cuStreamEndCapture(b->t, &g));
+	REFUSED(cuCtxDestroy_v2(b->p.ctx));
+	EXPECT_FALSE(child_is_client(&w, getpid()));	/* the arbiter wasn't told of it */
+}
+
 /* A child of fork() has no rest: nothing waits there for what its parent hasn't submitted. */
 static void forks(void *arg)
 {
 	static uint32_t out[WORDS];
+	CUgraphExec exec;
 	struct bench b;
+	CUgraph graph;
 	uint32_t i;
 	pid_t pid;
 
 	(void)arg;
 	bench_make(&b);
+	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(launch(&b, b.t, 1));
+	MUST(cuStreamEndCapture(b.t, &graph));
+	MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	stall(&b);
 	OK(launch(&b, b.s, 1));
 	OK(cuEventRecord(b.e, b.s));
 	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(b.e));
 	pid = fork();
 	if (!pid) {
-		alarm(20);
-		/* Both would wait for all that isn't submitted. */
-		i = cuModuleUnload(NULL) != CUDA_SUCCESS;
-		i &= cuFuncSetCacheConfig(NULL, 0) != CUDA_SUCCESS;
-		_exit(i ? 0 : 1);
+		in_fork(&b, exec);
+		fflush(NULL);
+		_exit(test_failures);
 	}
 	EXPECT_EQ(0, child_wait(pid));
+	EXPECT_TRUE(child_is_client(&w, getpid()));
+	/* One that ends as programs do, and one that runs another. */
+	for (i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid) {
+			alarm(20);
+			if (i)
+				execlp("true", "true", NULL);
+			exit(i);
+		}
+		EXPECT_EQ(0, child_wait(pid));
+	}
 	/* The parent has lost nothing by it. */
 	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(b.e));
 	__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);

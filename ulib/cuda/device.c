@@ -128,8 +128,9 @@ void gs_device_look(struct gs_device *dev)
 }
 
 /*
- * A forked child can't use what CUDA its parent had begun, but may begin anew if
- * the parent had not. The handles stay: they know themselves that they are copies.
+ * A forked child can't use what CUDA its parent had begun, nor begin anew, which it may if
+ * the parent had not. So the parent's devices have no gate there: whatever it calls is the
+ * driver's to refuse, at once.
  */
 void gs_devices_forget(void)
 {
@@ -137,8 +138,7 @@ void gs_devices_forget(void)
 
 	pthread_mutex_init(&lock, NULL);
 	for (i = 0; i < GS_DEVICES; i++) {
-		devices[i].in_flight = 0;
-		devices[i].in_flight_ns = 0;
+		devices[i].gate = NULL;
 	}
 }
 

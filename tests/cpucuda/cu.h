@@ -145,6 +145,8 @@ typedef union {
 	char pad[64];
 	int cooperative, priority;
 	struct { unsigned int x, y, z; } clusterDim;
+	struct { CUevent event; int flags, triggerAtBlockStart; } programmaticEvent;
+	struct { CUevent event; int flags; } launchCompletionEvent;
 } CUlaunchAttributeValue;
 typedef struct {
 	CUlaunchAttributeID id;

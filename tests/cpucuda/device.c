@@ -150,6 +150,18 @@ static bool begin_kernel(struct op *o)
 	return true;
 }
 
+/* The event of its blocks, if there is one. */
+static void kernel_event(const struct work *w, const struct grid *g, bool ended)
+{
+	struct CUevent_st *e = w->kernel.event;
+
+	if (!e || event_happened(e, w->kernel.gen) ||
+	    !(ended || (!w->kernel.at_end && g->next == g->total)))
+		return;
+	event_happens(e, w->kernel.gen);
+	e->ns = now_ns();
+}
+
 static void call_host(struct op *o)
 {
 	struct work w = o->w;
@@ -182,12 +194,16 @@ static bool perform(struct op *o)
 	case W_KERNEL:
 		if (!o->begun && !c->error) {
 			o->begun = true;
-			return !begin_kernel(o);
+			if (begin_kernel(o))
+				return false;
 		}
-		if (o->g && !grid_ended(o->g))
+		if (o->g && !grid_ended(o->g)) {
+			kernel_event(&o->w, o->g, false);
 			return false;
+		}
 		if (o->g && o->g->fault)
 			r = fault_result(o->g->fault);
+		kernel_event(&o->w, o->g, true);
 		break;
 	case W_HOST:
 	case W_CALLBACK:

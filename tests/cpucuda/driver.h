@@ -46,6 +46,9 @@ struct work {
 			bool cooperative;
 			int priority;
 			uint8_t *params;	/* owned, param_bytes long */
+			struct CUevent_st *event;	/* of its blocks; NULL: none */
+			uint64_t gen;
+			bool at_end;		/* it means their ends, else their beginnings */
 		} kernel;
 		struct { CUhostFn fn; void *arg; } host;
 		struct { CUstreamCallback fn; void *arg; } callback;

@@ -136,6 +136,43 @@ CUresult kernel_attribute(struct work *w, CUlaunchAttributeID id, const CUlaunch
 	}
 }
 
+/*
+ * An event for when all blocks have begun, or for when they let others begin: that is when
+ * they end, as an earlier word of theirs isn't followed here.
+ */
+static CUresult event_attribute(struct work *w, const struct CUstream_st *s,
+				const CUlaunchAttribute *a)
+{
+	struct CUevent_st *e;
+	bool at_end = false;
+	int flags;
+
+	if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
+		e = a->value.programmaticEvent.event;
+		flags = a->value.programmaticEvent.flags;
+		at_end = !a->value.programmaticEvent.triggerAtBlockStart;
+	} else {
+		e = a->value.launchCompletionEvent.event;
+		flags = a->value.launchCompletionEvent.flags;
+	}
+	if (!IS(e, MAGIC_EVENT) || !(e->flags & CU_EVENT_DISABLE_TIMING) || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s->capture || w->kernel.event)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	w->kernel.event = e;
+	w->kernel.at_end = at_end;
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch_attribute(struct work *w, const struct CUstream_st *s,
+				 const CUlaunchAttribute *a)
+{
+	if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+	    a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+		return event_attribute(w, s, a);
+	return kernel_attribute(w, a->id, &a->value);
+}
+
 /* What a test has planted, cpucuda_refuse(). The lock is held. */
 static CUresult refusal(void)
 {
@@ -161,11 +198,15 @@ static CUresult launch(bool per_thread, const CUlaunchConfig *l, CUfunction f, v
 	if (!r) {
 		w.kernel.cooperative = cooperative;
 		for (k = 0; k < l->numAttrs && !r; k++)
-			r = kernel_attribute(&w, l->attrs[k].id, &l->attrs[k].value);
+			r = launch_attribute(&w, s, &l->attrs[k]);
 		if (r)
 			work_free(&w);
 		else
 			r = check(&w);
+	}
+	if (!r && w.kernel.event) {
+		w.kernel.event->capture = NULL;
+		w.kernel.gen = event_record(w.kernel.event);
 	}
 	if (!r)
 		r = submit(s, &w, NULL);

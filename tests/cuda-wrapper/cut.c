@@ -232,4 +232,85 @@ TEST(a_launch_returns_before_its_kernel_has_run)
 	child(returns, NULL, "slice", NULL);
 }
 
+/* Each block counts itself. */
+static const char counting[] = HEAD ".visible .entry count(.param .u64 o) {\n"
+	".reg .u64 %d; ld.param.u64 %d, [o]; red.global.add.u32 [%d], 1; ret; }\n";
+
+static CUresult launch_with(CUfunction f, CUdeviceptr d, CUstream s, CUlaunchAttribute *a)
+{
+	CUlaunchConfig c = { .gridDimX = WORDS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+			     .blockDimY = 1, .blockDimZ = 1, .hStream = s, .numAttrs = 1,
+			     .attrs = a };
+	void *args[] = { &d };
+
+	return cuLaunchKernelEx(&c, f, args, NULL);
+}
+
+/*
+ * An event of a launch's blocks means all of its grid, or who waits for it sees too few: as
+ * many as fit on the device may have begun and not counted yet.
+ */
+static void events_of_blocks(void *arg)
+{
+	CUlaunchAttribute a[] = {
+		{ .id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+		  .value.programmaticEvent.triggerAtBlockStart = 1 },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION },
+		{ .id = CU_LAUNCH_ATTRIBUTE_IGNORE },
+	};
+	int units, n, missing[] = { 0, 0, 0 };
+	uint32_t *seen, i;
+	struct program p;
+	struct stall st;
+	CUdeviceptr d;
+	CUstream s, t;
+	CUfunction f;
+	CUmodule m;
+	CUevent e;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuModuleLoadData(&m, counting));
+	MUST(cuModuleGetFunction(&f, m, "count"));
+	MUST(cuDeviceGetAttribute(&units, 16, 0));
+	MUST(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, 1, 0));
+	missing[0] = missing[1] = units * n;
+	ASSERT_LT(units * n, (int)WORDS / 2);
+	MUST(cuMemAlloc_v2(&d, 4));
+	MUST(cuMemHostAlloc((void **)&seen, 4096, 0));
+	MUST(cuStreamCreate(&s, 1));
+	MUST(cuStreamCreate(&t, 1));
+	MUST(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	a[0].value.launchCompletionEvent.event = e;
+	a[1].value.programmaticEvent.event = e;
+	a[2].value.programmaticEvent.event = e;
+	for (i = 0; i < 3; i++) {
+		OK(cuMemsetD32_v2(d, 0, 1));
+		OK(cuCtxSynchronize());
+		stall(&st, s);
+		OK(launch_with(f, d, s, &a[i]));
+		OK(cuStreamWaitEvent(t, e, 0));
+		OK(cuMemcpyDtoHAsync_v2(seen, d, 4, t));
+		EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(e));
+		__atomic_store_n(st.word, 1, __ATOMIC_RELEASE);
+		OK(cuStreamSynchronize(t));
+		EXPECT_GE((int)*seen, (int)WORDS - missing[i]);
+		EXPECT_EQ(0, launched("count", "slices"));
+	}
+	OK(launch_with(f, d, s, &a[3]));
+	OK(cuCtxSynchronize());
+	EXPECT_EQ(0, launched("count", "slices"));
+	/* It could be cut, but for those. */
+	OK(launch_with(f, d, s, &a[4]));
+	OK(cuCtxSynchronize());
+	EXPECT_EQ(1, launched("count", "slices"));
+}
+
+TEST(events_of_a_launch_s_blocks)
+{
+	child(events_of_blocks, NULL, "slice", NULL);
+}
+
 TEST_MAIN()

@@ -60,6 +60,19 @@ static CUresult launch_packed(struct bench *b, CUstream s, uint32_t n)
 	return cuLaunchKernel(b->f, WORDS, 1, 1, 1, 1, 1, 0, s, NULL, extra);
 }
 
+static CUresult launch_telling(struct bench *b, CUstream s, CUevent begun)
+{
+	CUlaunchAttribute a = { .id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+				.value.launchCompletionEvent.event = begun };
+	CUlaunchConfig c = { .gridDimX = WORDS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+			     .blockDimY = 1, .blockDimZ = 1, .hStream = s, .numAttrs = 1,
+			     .attrs = &a };
+	uint32_t n = 0;
+	void *args[] = { &b->d, &n };
+
+	return cuLaunchKernelEx(&c, b->f, args, NULL);
+}
+
 static void bench_make(struct bench *b)
 {
 	program_start(&b->p);
@@ -370,9 +383,9 @@ static void settles(void *arg)
 	struct bench b;
 	CUgraph graph;
 	CUarray array;
+	CUevent e, of_blocks;
 	CUmodule m;
 	CUstream u;
-	CUevent e;
 
 	(void)arg;
 	bench_make(&b);
@@ -403,6 +416,16 @@ static void settles(void *arg)
 	EXPECT_EQ(1, *pinned);
 	OK(cuGraphExecDestroy(exec));
 	OK(cuGraphDestroy(graph));
+	/* The same event of the blocks of a later launch, which hasn't begun. */
+	MUST(cuEventCreate(&of_blocks, CU_EVENT_DISABLE_TIMING));
+	MUST(cuStreamWaitValue32_v2(b.t, b.there + 4, 1, 0));
+	begin_rest(&r, &b);
+	OK(cuEventRecord(of_blocks, b.s));
+	OK(launch_telling(&b, b.t, of_blocks));
+	EXPECT_TRUE(end_rest(&r));
+	EXPECT_EQ(CUDA_ERROR_NOT_READY, cuEventQuery(of_blocks));
+	__atomic_store_n(b.word + 1, 1, __ATOMIC_RELEASE);
+	OK(cuEventSynchronize(of_blocks));
 	/* One that was recorded in a capture can't be asked, but may be recorded. */
 	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
 	OK(cuEventRecord(e, b.t));

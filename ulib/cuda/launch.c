@@ -97,6 +97,10 @@ CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
 	return r;
 }
 
+/* Why launches must not be cut. */
+static const char a_graph[] = "a graph", is_cooperative[] = "cooperative",
+	is_oldest[] = "parameters were given before";
+
 /* For gpusharectl status --transforms: the long ones each time, the short ones once. */
 static void tell(const struct gs_record *record, const struct gs_launch *l)
 {
@@ -108,8 +112,8 @@ static void tell(const struct gs_record *record, const struct gs_launch *l)
 		return;
 	title = __atomic_load_n(&record->title, __ATOMIC_ACQUIRE);
 	why = __atomic_load_n(&record->why, __ATOMIC_RELAXED);
-	gpushare_launched(title ? title : l->whole ? "(graph)" : "(unknown)", "whole",
-			  l->whole ? "must not be cut" : why ? why : "no PTX");
+	gpushare_launched(title ? title : l->whole == a_graph ? "(graph)" : "(unknown)", "whole",
+			  l->whole ? l->whole : why ? why : "no PTX");
 }
 
 bool gs_param_sizes(const struct gs_record *record, const struct gs_launch *l, uint32_t *sizes,
@@ -297,7 +301,7 @@ static CUresult submit_cooperative(const struct gs_launch *l)
 static CUresult cooperative(struct gs_launch *l)
 {
 	l->submit = submit_cooperative;
-	l->whole = true;
+	l->whole = is_cooperative;
 	return gs_launch(l);
 }
 
@@ -323,7 +327,33 @@ static CUresult submit_config(const struct gs_launch *l)
 							l->extra);
 }
 
-/* With attributes that say more than a priority, a kernel is more than its blocks. */
+/*
+ * With attributes that say more than a priority, a kernel is more than its blocks. An event
+ * for when its blocks have begun means those of the whole grid: of a slice it would come too
+ * early, and of the last one it could come when all is over, where others who wait for it
+ * are to run beside what is left. What may begin before the launch ahead of it has ended is
+ * a promise about two grids.
+ */
+static const char *because_of(int attribute)
+{
+	switch (attribute) {
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		return NULL;
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		return is_cooperative;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		return "clusters";
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		return "overlaps the launch before it";
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		return "an event tells when its blocks have begun";
+	default:
+		return "an attribute of the launch";
+	}
+}
+
 static CUresult launch_config(const CUlaunchConfig *c, CUfunction f, void **params, void **extra,
 			      bool twin, void *real)
 {
@@ -344,8 +374,8 @@ static CUresult launch_config(const CUlaunchConfig *c, CUfunction f, void **para
 	l.block[2] = c->blockDimZ;
 	l.shared = c->sharedMemBytes;
 	for (i = 0; c->attrs && i < c->numAttrs; i++) {
-		l.whole |= c->attrs[i].id != CU_LAUNCH_ATTRIBUTE_IGNORE &&
-			   c->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PRIORITY;
+		if (!l.whole)
+			l.whole = because_of(c->attrs[i].id);
 		if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
 		    c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
 			gs_settle_all();
@@ -386,7 +416,7 @@ static CUresult submit_grid_async(const struct gs_launch *l)
 HOOK(cuLaunch, CUfunction f)
 {
 	struct gs_launch l = {
-		.submit = submit_oldest, .handle = f, .whole = true, .grid = { 1, 1, 1 },
+		.submit = submit_oldest, .handle = f, .whole = is_oldest, .grid = { 1, 1, 1 },
 		.real = (void *)REAL(cuLaunch),
 	};
 
@@ -396,7 +426,7 @@ HOOK(cuLaunch, CUfunction f)
 HOOK(cuLaunchGrid, CUfunction f, int width, int height)
 {
 	struct gs_launch l = {
-		.submit = submit_grid, .handle = f, .whole = true,
+		.submit = submit_grid, .handle = f, .whole = is_oldest,
 		.grid = { (uint32_t)width, (uint32_t)height, 1 },
 		.real = (void *)REAL(cuLaunchGrid),
 	};
@@ -407,7 +437,7 @@ HOOK(cuLaunchGrid, CUfunction f, int width, int height)
 HOOK(cuLaunchGridAsync, CUfunction f, int width, int height, CUstream stream)
 {
 	struct gs_launch l = {
-		.submit = submit_grid_async, .handle = f, .whole = true, .stream = stream,
+		.submit = submit_grid_async, .handle = f, .whole = is_oldest, .stream = stream,
 		.grid = { (uint32_t)width, (uint32_t)height, 1 },
 		.real = (void *)REAL(cuLaunchGridAsync),
 	};
@@ -476,7 +506,7 @@ static CUresult submit_graph(const struct gs_launch *l)
 static CUresult graph(CUgraphExec exec, CUstream stream, bool twin, void *real)
 {
 	struct gs_launch l = {
-		.submit = submit_graph, .handle = exec, .whole = true, .grid = { 1, 1, 1 },
+		.submit = submit_graph, .handle = exec, .whole = a_graph, .grid = { 1, 1, 1 },
 		.stream = stream, .twin = twin, .real = real,
 	};
 

@@ -235,7 +235,7 @@ struct gs_launch {
 	const void *handle;
 	CUstream stream;
 	bool twin;			/* NULL is the thread's own stream */
-	bool whole;			/* must not be cut */
+	const char *whole;		/* why it must not be cut; NULL: it may be */
 	uint32_t grid[3], block[3], shared;
 	void **params, **extra;
 	const CUlaunchConfig *config;

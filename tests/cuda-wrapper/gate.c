@@ -219,6 +219,57 @@ TEST(a_program_that_does_nothing_more_holds_nothing)
 	world_remove(&w);
 }
 
+/*
+ * What is on the device ends only after another launch. The device is taken away from it, and
+ * that launch waits for its turn, but not for what is there already.
+ */
+static void launch_behind_what_stays(void *arg)
+{
+	int *fds = arg;
+	CUdeviceptr there;
+	struct program p;
+	uint32_t *word;
+	CUstream s, t;
+	char c;
+
+	program_start(&p);
+	MUST(cuStreamCreate(&s, 1));
+	MUST(cuStreamCreate(&t, 1));
+	MUST(cuMemHostAlloc((void **)&word, 4096, 2));	/* mapped */
+	MUST(cuMemHostGetDevicePointer_v2(&there, word, 0));
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+	MUST(cuStreamWaitValue32_v2(s, there, 1, 0));
+	MUST(program_spin(&p, 1, 10, s));
+	EXPECT_EQ(1, write(fds[1], "x", 1));
+	EXPECT_EQ(1, read(fds[2], &c, 1));
+	alarm(30);
+	OK(program_spin(&p, 1, 10, t));
+	OK(cuStreamSynchronize(t));
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	OK(cuCtxSynchronize());
+}
+
+TEST(a_launch_doesn_t_wait_for_what_the_device_was_taken_from)
+{
+	struct gpushare *g;
+	int fds[4];
+	pid_t pid;
+	char c;
+
+	bed_make(&w, 100);
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(0, pipe(fds + 2));
+	pid = child_start(launch_behind_what_stays, fds);
+	EXPECT_EQ(1, read(fds[0], &c, 1));
+	g = holder_begin("other");	/* after the grace */
+	EXPECT_EQ(1, write(fds[3], "x", 1));
+	EXPECT_TRUE(WAIT_FOR(child_state(&w, pid) & GPUSHARE_WAITING));
+	holder_end(g);
+	EXPECT_EQ(0, child_wait(pid));
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
 /* A daemon that goes away harms nobody. */
 static void launch_until_told(void *arg)
 {

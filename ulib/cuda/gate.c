@@ -174,15 +174,28 @@ static bool has_room(const struct gs_device *dev, uint64_t est_ns)
 	return n < 2 && !__atomic_load_n(&dev->waiters, __ATOMIC_RELAXED);
 }
 
+static bool is_granted(const struct gs_device *dev)
+{
+	struct gpushare_grant grant;
+
+	gpushare_grant(dev->gate, &grant);
+	return grant.flags & GPUSHARE_GRANTED;
+}
+
 static __attribute__((noinline)) void wait_for_room(struct gs_device *dev, uint64_t est_ns)
 {
 	uint32_t n = 0;
 
-	/* Asked back: all that is in flight ends first, and then begin() gives it back. */
+	/*
+	 * Asked back: all that is in flight ends first, and then begin() gives it back. If it
+	 * was taken, what is in flight may wait for this very launch, and begin() asks anew.
+	 */
 	while (__atomic_load_n(&dev->in_flight, __ATOMIC_RELAXED) &&
 	       (!gpushare_may_run(dev->gate) || !has_room(dev, est_ns))) {
 		if (!gpushare_may_run(dev->gate))
 			gs_areas_stop(dev);
+		if (!is_granted(dev))
+			break;
 		gs_reap(dev);
 		gs_device_look(dev);
 		gs_pause(n++);

@@ -490,6 +490,37 @@ TEST(what_could_come_too_early_waits_for_the_rest)
 	child(settles);
 }
 
+/*
+ * The program asks for a function that we don't know, which might submit anything past us: from
+ * now on nothing is left for later, and what there is goes before all that comes.
+ */
+static void strangers(void *arg)
+{
+	static uint32_t out[WORDS];
+	struct release r;
+	struct bench b;
+	uint32_t i;
+	void *f;
+
+	(void)arg;
+	bench_make(&b);
+	begin_rest(&r, &b);
+	OK(cuGetProcAddress_v2("cuNotYetKnown", &f, 13000, 0, NULL));
+	OK(cuEventRecord(b.e, b.s));
+	EXPECT_TRUE(end_rest(&r));
+	OK(launch(&b, b.s, 1));
+	OK(cuStreamSynchronize(b.s));
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 2; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+}
+
+TEST(a_function_that_we_don_t_know_in_the_middle_of_a_rest)
+{
+	child(strangers);
+}
+
 #define REFUSED(x) EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, x)
 
 /* What its parent had begun is nothing for a child, and nothing keeps it waiting. */

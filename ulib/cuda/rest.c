@@ -270,13 +270,15 @@ static void settle(const struct gs_lane *lane, CUcontext ctx, uint64_t upto)
 enum gs_place gs_rest_put(struct gs_lane *lane, struct gs_work *w, bool first, bool behind)
 {
 	enum gs_place place = GS_NOT_PUT;
+	bool strangers;
 
 	pthread_mutex_lock(&lock);
+	strangers = __atomic_load_n(&gs_strangers, __ATOMIC_RELAXED);
 	/* Behind what is in other lanes, or not to come behind anything. */
-	while (lane->n_rest >= MOST || other_before(lane) || (lane->rest && !behind))
+	while (lane->n_rest >= MOST || other_before(lane) ||
+	       (lane->rest && (!behind || strangers)))
 		settle(lane, NULL, number);
-	if (lane->per_thread || (!lane->rest && !first) ||
-	    __atomic_load_n(&gs_strangers, __ATOMIC_RELAXED) ||
+	if (lane->per_thread || (!lane->rest && !first) || strangers ||
 	    __atomic_load_n(&gs_captures, __ATOMIC_RELAXED) || !has_feeder(lane->dev))
 		goto out;
 	w->lane = lane;

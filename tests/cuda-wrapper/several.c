@@ -111,7 +111,7 @@ static void *container(const char *ptx, const char *options, uint32_t cubin, siz
 		  .options = options, .options_len = strlen(options), .data = ptx,
 		  .stored = strlen(ptx) + 1, .size = strlen(ptx) + 1 },
 		{ .kind = GSX_FAT_CUBIN, .major = 1, .minor = 7, .arch = cubin,
-		  .flags = GSX_FAT_64BIT, .data = "\177ELF and so on", .stored = 16, .size = 16 },
+		  .flags = GSX_FAT_64BIT, .data = "\177ELF and so on.", .stored = 16, .size = 16 },
 	};
 	void *out = NULL;
 
@@ -323,7 +323,7 @@ static uint32_t spoil(const char *cache)
 			fd = open(path, O_RDONLY);
 			EXPECT_EQ((ssize_t)sizeof(head), read(fd, &head, sizeof(head)));
 			close(fd);
-			gs_cache_put(head.key, "\177ELF of others", 16);
+			gs_cache_put(head.key, "\177ELF of others.", 16);
 			n++;
 		}
 		closedir(one);

@@ -47,8 +47,13 @@ EXPORT cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t he
 EXPORT cuMemHostAlloc(void **p, size_t size, unsigned int flags)
 {
 	CUdeviceptr d;
-	CUresult r = p ? allocate(&d, size, MEM_PINNED) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r;
 
+	lock();
+	r = p ? refusal("host memory") : CUDA_ERROR_INVALID_VALUE;
+	unlock();
+	if (!r)
+		r = allocate(&d, size, MEM_PINNED);
 	if (r)
 		return r;
 	*p = (void *)(uintptr_t)d;
@@ -302,6 +307,8 @@ CUresult transfer(struct work *w, CUstream h, bool per_thread, bool async)
 	r = stream_of(h, per_thread, &s);
 	if (!r && !ranges_ok(w))
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && async && w->kind == W_COPY)
+		r = refusal("copy");
 	if (!r) {
 		pageable = w->kind == W_COPY && w->copy.dst.is_host && !mem_find(w->copy.dst.addr);
 		staged = w->kind == W_COPY && !s->capture ? stage(w) : NULL;

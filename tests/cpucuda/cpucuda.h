@@ -21,8 +21,11 @@ CPUCUDA_API const char *cpucuda_fault(void);
 CPUCUDA_API void cpucuda_counts(uint64_t *steps, uint64_t *blocks, uint64_t *launches);
 /* Links that were completed so far. */
 CPUCUDA_API uint64_t cpucuda_links(void);
-/* The @n-th launch from now (1: the next) is refused with this error, and does nothing. */
-CPUCUDA_API void cpucuda_refuse(uint64_t n, int error);
+/*
+ * The @n-th call of a kind from now (1: the next) is refused with this error, and does nothing:
+ * "launch", "copy" (that doesn't wait), "host memory". One kind at a time.
+ */
+CPUCUDA_API void cpucuda_refuse(const char *what, uint64_t n, int error);
 /*
  * From now on what cuMemFree() frees is given out next, and @fn is called before that call, or
  * cuMemUnmap(), returns, as another thread may do something then; NULL: no more.

@@ -400,9 +400,16 @@ const char *cpucuda_fault(void)
 	return text;
 }
 
-void cpucuda_refuse(uint64_t n, int error)
+CUresult refusal(const char *what)
+{
+	return dev.refuse_in && !strcmp(dev.refuse_what, what) && !--dev.refuse_in ?
+		(CUresult)dev.refuse_with : CUDA_SUCCESS;
+}
+
+void cpucuda_refuse(const char *what, uint64_t n, int error)
 {
 	lock();
+	dev.refuse_what = what;
 	dev.refuse_in = n;
 	dev.refuse_with = error;
 	unlock();

@@ -234,6 +234,8 @@ bool pools_trim(uint32_t device);
 
 /* device.c */
 CUresult device_start(void);
+/* What a test has planted, cpucuda_refuse(). The lock is held. */
+CUresult refusal(const char *what);
 void device_kick(void);
 CUresult fault_result(enum fault f);
 CUresult transfer(struct work *w, CUstream h, bool per_thread, bool async);

@@ -173,12 +173,6 @@ static CUresult launch_attribute(struct work *w, const struct CUstream_st *s,
 	return kernel_attribute(w, a->id, &a->value);
 }
 
-/* What a test has planted, cpucuda_refuse(). The lock is held. */
-static CUresult refusal(void)
-{
-	return dev.refuse_in && !--dev.refuse_in ? (CUresult)dev.refuse_with : CUDA_SUCCESS;
-}
-
 static CUresult launch(bool per_thread, const CUlaunchConfig *l, CUfunction f, void **params,
 		       void **extra, bool cooperative)
 {
@@ -192,7 +186,7 @@ static CUresult launch(bool per_thread, const CUlaunchConfig *l, CUfunction f, v
 	lock();
 	r = stream_of(l->hStream, per_thread, &s);
 	if (!r)
-		r = refusal();
+		r = refusal("launch");
 	if (!r)
 		r = kernel_work(&w, f, grid, block, l->sharedMemBytes, params, extra);
 	if (!r) {

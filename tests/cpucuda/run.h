@@ -98,7 +98,8 @@ struct device {
 	bool shuffle_blocks;
 	uint64_t seed, limit;
 	uint64_t steps, blocks_run, launches;
-	uint64_t refuse_in;		/* so many launches; 0: none */
+	const char *refuse_what;
+	uint64_t refuse_in;		/* so many of them; 0: none */
 	int refuse_with;
 	struct { uint32_t warps, blocks, shared; } sm[8][64];	/* taken, by device */
 	char fault_text[512];

@@ -30,14 +30,14 @@ struct bench {
 	CUdeviceptr there;
 };
 
-/* The @n-th launch that reaches the driver is refused. */
-static void refuse(uint64_t n)
+/* The @n-th launch, or what it is, that reaches the driver is refused. */
+static void refuse(const char *what, uint64_t n)
 {
-	void (*plant)(uint64_t n, int error) = (__typeof__(plant))dlsym(
+	void (*plant)(const char *what, uint64_t n, int error) = (__typeof__(plant))dlsym(
 		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_refuse");
 
 	ASSERT_TRUE(plant != NULL);
-	plant(n, NO_ROOM);
+	plant(what, n, NO_ROOM);
 }
 
 static CUresult launch(struct bench *b, CUstream s, uint32_t n)
@@ -159,7 +159,7 @@ static void told(void *arg)
 	(void)arg;
 	bench_make(&b);
 	for (way = 0; way < WAYS; way++) {
-		refuse(3);
+		refuse("launch", 3);
 		OK(launch(&b, b.s, 1));
 		OK(cuEventRecord(b.e, b.s));
 		/* Who waits for another stream, isn't told, and takes it from nobody. */
@@ -191,7 +191,7 @@ static void behind(void *arg)
 	stall(&b);
 	OK(launch(&b, b.s, 1));
 	OK(cuEventRecord(b.e, b.s));
-	refuse(1);
+	refuse("launch", 1);
 	__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);
 	EXPECT_EQ(NO_ROOM, cuEventSynchronize(b.e));
 	OK(cuStreamSynchronize(b.s));
@@ -203,7 +203,7 @@ static void behind(void *arg)
 	OK(cuMemsetD32_v2(b.d, 0, WORDS));
 	OK(cuCtxSynchronize());
 	stall(&b);
-	refuse(WORDS / 4 + 1);		/* slices have as many blocks as there are units */
+	refuse("launch", WORDS / 4 + 1);		/* slices have as many blocks as there are units */
 	OK(launch(&b, b.s, 1));
 	OK(launch_packed(&b, b.s, 1));
 	__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);
@@ -214,13 +214,13 @@ static void behind(void *arg)
 	EXPECT_EQ(WORDS, i);
 
 	/* A stream that is no more: its context tells. One of a context that ends: nobody. */
-	refuse(3);
+	refuse("launch", 3);
 	OK(launch(&b, b.s, 1));
 	OK(cuStreamDestroy_v2(b.s));
 	EXPECT_EQ(NO_ROOM, cuCtxSynchronize());
 	OK(cuCtxSynchronize());
 	bench_make(&other);
-	refuse(3);
+	refuse("launch", 3);
 	OK(launch(&other, other.s, 1));
 	OK(cuCtxDestroy_v2(other.p.ctx));
 	OK(cuCtxSetCurrent(b.p.ctx));
@@ -305,7 +305,7 @@ static void captures(void *arg)
 	bench_make(&b);
 	MUST(cuStreamCreate(&u, 1));
 	MUST(cuEventCreate(&e, 0));
-	refuse(3);
+	refuse("launch", 3);
 	OK(launch(&b, b.s, 1));
 	OK(cuStreamDestroy_v2(b.s));
 	MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -652,6 +652,51 @@ static void ends(void *arg)
 TEST(contexts_end_with_launches_by_tickets)
 {
 	child(ends);
+}
+
+/* What launches by tickets need and can't get: they go whole, and nothing is lost by it. */
+static void without_room(void *arg)
+{
+	static uint32_t out[WORDS];
+	size_t left, before, total;
+	struct bench b;
+	uint32_t i;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	program_start(&b.p);
+	MUST(cuModuleLoadData(&b.p.module, text));
+	MUST(cuModuleGetFunction(&b.f, b.p.module, "one"));
+	MUST(cuMemAlloc_v2(&b.d, 4 * WORDS));
+	MUST(cuMemsetD32_v2(b.d, 0, WORDS));
+	refuse("host memory", 1);
+	OK(launch(&b, NULL, 1));
+	OK(cuCtxSynchronize());
+	OK(cuMemGetInfo_v2(&before, &total));
+	refuse("host memory", 1);
+	OK(launch(&b, NULL, 1));
+	OK(cuCtxSynchronize());
+	OK(cuMemGetInfo_v2(&left, &total));
+	EXPECT_EQ(before, left);
+	EXPECT_EQ(2, launched("one", "whole"));
+	EXPECT_EQ(0, launched("one", "guarded"));
+	/* How far one came can't be asked: it runs on, and the next uses nothing of it. */
+	MUST(cuStreamCreate(&b.s, 1));
+	MUST(cuStreamCreate(&b.t, 1));
+	refuse("copy", 1);
+	EXPECT_EQ(NO_ROOM, launch(&b, b.s, 1));
+	OK(launch(&b, b.t, 1));
+	OK(cuCtxSynchronize());
+	EXPECT_EQ(1, launched("one", "guarded") - 1);
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 4; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+}
+
+TEST(launches_by_tickets_without_room)
+{
+	child(without_room);
 }
 
 static void *load_slowly(void *arg)

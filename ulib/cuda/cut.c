@@ -261,6 +261,14 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
 }
 
+static void area_put(struct gs_context *context, struct gs_area *a)
+{
+	pthread_mutex_lock(&gs_poll);
+	a->next = context->areas;
+	context->areas = a;
+	pthread_mutex_unlock(&gs_poll);
+}
+
 static struct gs_area *area_get(struct gs_context *context)
 {
 	struct gs_area *a;
@@ -270,30 +278,23 @@ static struct gs_area *area_get(struct gs_context *context)
 	if (a)
 		context->areas = a->next;
 	pthread_mutex_unlock(&gs_poll);
-	if (a)
-		return a;
-	a = calloc(1, sizeof(*a));
+	if (!a)
+		a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
-	if (REAL(cuMemAlloc_v2)(&a->queue, sizeof(struct gsx_queue) +
-				AREA_SLOTS * sizeof(struct gsx_slot)) ||
-	    REAL(cuMemHostAlloc)((void **)&a->words, 4096, CU_MEMHOSTALLOC_PORTABLE |
-				 CU_MEMHOSTALLOC_DEVICEMAP) ||
-	    REAL(cuMemHostGetDevicePointer_v2)(&a->words_there, a->words, 0) ||
-	    REAL(cuEventCreate)(&a->done, CU_EVENT_DISABLE_TIMING)) {
-		free(a);	/* what it got goes with the context */
+	if ((!a->queue && REAL(cuMemAlloc_v2)(&a->queue, sizeof(struct gsx_queue) +
+					      AREA_SLOTS * sizeof(struct gsx_slot))) ||
+	    (!a->words && REAL(cuMemHostAlloc)((void **)&a->words, 4096,
+					       CU_MEMHOSTALLOC_PORTABLE |
+					       CU_MEMHOSTALLOC_DEVICEMAP)) ||
+	    (!a->words_there &&
+	     REAL(cuMemHostGetDevicePointer_v2)(&a->words_there, a->words, 0)) ||
+	    (!a->done && REAL(cuEventCreate)(&a->done, CU_EVENT_DISABLE_TIMING))) {
+		area_put(context, a);	/* what it got is for the next try */
 		return NULL;
 	}
 	a->slots = a->queue + sizeof(struct gsx_queue);
 	return a;
-}
-
-static void area_put(struct gs_context *context, struct gs_area *a)
-{
-	pthread_mutex_lock(&gs_poll);
-	a->next = context->areas;
-	context->areas = a;
-	pthread_mutex_unlock(&gs_poll);
 }
 
 static void area_runs(struct gs_area *a, const struct gs_device *dev)
@@ -408,8 +409,11 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 	*r = REAL(cuMemcpyDtoHAsync_v2)(&a->words->next, a->queue, 4, c->lane->stream);
 	if (!*r)
 		*r = REAL(cuEventRecord)(a->done, c->lane->stream);
-	if (*r)		/* how far it comes can't be known */
+	if (*r) {	/* how far it comes can't be known, nor when what it has is free again */
+		c->area = NULL;
+		free(a);
 		return GS_DONE;
+	}
 	area_runs(a, c->lane->dev);
 	c->running = true;
 	return GS_AGAIN;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # The OpenCL layer, by programs that know nothing of it.
+cflags-tests/opencl-layer := -Iulib/include
 $(call program,tests/opencl-layer/api,$(addprefix tests/opencl-layer/,api.c events.c launches.c \
 	objects.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL -lpthread)
-$(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL)
+$(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL -lpthread)
+$(call program,tests/opencl-layer/holds,tests/opencl-layer/holds.c,$(O)/lib/libgpushare.a -lpthread)
 $(call program,tests/opencl-layer/unload,tests/opencl-layer/unload.c,-ldl)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
@@ -20,7 +22,13 @@ $(call program,tests/opencl-layer/builds,tests/opencl-layer/builds.c $(corpus-ho
 $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -lpthread
-checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api look stalls stops unload spy.so)
+
+# Loaded before all others, so it is no layer.
+$(O)/tests/opencl-layer/fewer.so: $(call pic-objs,tests/opencl-layer/fewer.c)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
+checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api fewer.so holds look stalls stops unload \
+	spy.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.
 $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
@@ -29,7 +37,7 @@ $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
 		ulib/gpushared/gpushared lib/gpushare/libgpushare-opencl.so)
 	$(Q)printf '#!/bin/sh\nexec %s/tests/opencl-layer/bench\n' "$(CURDIR)" >$@; chmod +x $@
 bench-y += opencl:$(O)/tests/opencl-layer/bench
-tests-y += tests/opencl-layer/kept.sh
+tests-y += $(addprefix tests/opencl-layer/,kept.sh threads.sh)
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh

@@ -5,9 +5,11 @@
  * The command whose end is asked for as the SPY_FAIL-th has failed, it says then.
  * With SPY_REFUSE nobody's end can be asked for. With SPY_HOLD a launch begins when its
  * queue is flushed, and not before, as with drivers that gather commands. SPY_SLOW names
- * a file: until it is there, no text is built that a layer has written. With
- * SPY_FINISH a queue is finished in its last release, as some drivers do; with SPY_BINARY
- * binaries are refused.
+ * a file: until it is there, no text is built that a layer has written; and SPY_KEEP one
+ * until which no binary of such a program is told. With SPY_DEEP both take much of a stack.
+ * With SPY_FINISH a queue is finished in its last release, as some drivers do; with SPY_BINARY
+ * binaries are refused. SPY_PROGRAMS has it note each reference of a program that is taken
+ * and given up.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -151,6 +153,22 @@ static CL_API_ENTRY cl_int CL_API_CALL release(cl_command_queue queue)
 	return target->clReleaseCommandQueue(queue);
 }
 
+/* As compilers do: of the eight MiB that a thread has anywhere else. */
+__attribute__((noinline)) static void go_deep(void)
+{
+	volatile char frame[6 << 20];
+	size_t i;
+
+	for (i = 0; i < sizeof(frame); i += 4096)
+		frame[i] = 1;
+}
+
+static void wait_for_file(const char *name)
+{
+	while (name && access(name, F_OK))
+		usleep(10000);
+}
+
 static bool is_rewritten(cl_program program)
 {
 	bool is = false;
@@ -171,14 +189,69 @@ static CL_API_ENTRY cl_int CL_API_CALL
 build(cl_program program, cl_uint n, const cl_device_id *ids, const char *options,
       void (CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
-	const char *until = getenv("SPY_SLOW");
+	bool rewritten = is_rewritten(program);
+	cl_int rc;
 
-	if (is_rewritten(program)) {
+	if (rewritten) {
 		note("rewritten", 1);
-		while (until && access(until, F_OK))
-			usleep(10000);
+		wait_for_file(getenv("SPY_SLOW"));
+		if (getenv("SPY_DEEP"))
+			go_deep();
 	}
-	return target->clBuildProgram(program, n, ids, options, notify, data);
+	rc = target->clBuildProgram(program, n, ids, options, notify, data);
+	if (rewritten)
+		note("built", (unsigned int)rc);
+	return rc;
+}
+
+/* How many ask at one time is noted with each. */
+static CL_API_ENTRY cl_int CL_API_CALL get_program_info(cl_program program, cl_program_info what,
+							size_t size, void *value, size_t *size_ret)
+{
+	static unsigned int asking;
+	bool rewritten = what == CL_PROGRAM_BINARIES && is_rewritten(program);
+	cl_int rc;
+
+	if (rewritten) {
+		note("asked", __atomic_add_fetch(&asking, 1, __ATOMIC_RELAXED));
+		wait_for_file(getenv("SPY_KEEP"));
+		if (getenv("SPY_DEEP"))
+			go_deep();
+	}
+	rc = target->clGetProgramInfo(program, what, size, value, size_ret);
+	if (rewritten) {
+		__atomic_sub_fetch(&asking, 1, __ATOMIC_RELAXED);
+		note("told", (unsigned int)rc);
+	}
+	return rc;
+}
+
+static void note_program(const char *what)
+{
+	if (getenv("SPY_PROGRAMS"))
+		note(what, 1);
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL
+with_source(cl_context context, cl_uint n, const char **strings, const size_t *lengths, cl_int *err)
+{
+	cl_program program = target->clCreateProgramWithSource(context, n, strings, lengths, err);
+
+	if (program)
+		note_program("taken");
+	return program;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL retain_program(cl_program program)
+{
+	note_program("taken");
+	return target->clRetainProgram(program);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL release_program(cl_program program)
+{
+	note_program("given");
+	return target->clReleaseProgram(program);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
@@ -249,9 +322,15 @@ static CL_API_ENTRY cl_program CL_API_CALL
 with_binary(cl_context context, cl_uint n, const cl_device_id *ids, const size_t *lengths,
 	    const unsigned char **binaries, cl_int *status, cl_int *err)
 {
-	if (!getenv("SPY_BINARY"))
-		return target->clCreateProgramWithBinary(context, n, ids, lengths, binaries,
-							 status, err);
+	cl_program program;
+
+	if (!getenv("SPY_BINARY")) {
+		program = target->clCreateProgramWithBinary(context, n, ids, lengths, binaries,
+							    status, err);
+		if (program)
+			note_program("taken");
+		return program;
+	}
 	if (err)
 		*err = CL_INVALID_BINARY;
 	return NULL;
@@ -293,6 +372,10 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	ours.clRetainCommandQueue = retain;
 	ours.clReleaseCommandQueue = release;
 	ours.clBuildProgram = build;
+	ours.clGetProgramInfo = get_program_info;
+	ours.clCreateProgramWithSource = with_source;
+	ours.clRetainProgram = retain_program;
+	ours.clReleaseProgram = release_program;
 	ours.clCreateProgramWithBinary = with_binary;
 	ours.clWaitForEvents = wait_for_events;
 	ours.clSetEventCallback = set_callback;

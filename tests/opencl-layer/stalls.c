@@ -12,12 +12,26 @@
  *			when one in another queue is over that came later
  *	release		a queue that it has released waits for a user event; likewise
  *
+ *	end		as "build", but then it ends, as it does with
+ *	fork		of whose children one ends first, and its status is said; and
+ *	ask		a launch whose program asks the device something, for which the grant
+ *			is waited for
+ *	kept N		launches of N kernels that must be rewritten, and of all again
+ *	devices		a launch by workers on a device that it can't have, and then one on
+ *			another
+ *	balance		launches of programs that must be rewritten; all is released
+ *
  * And without a stall:
  *
+ *	rebuilt		a launch waits for a user event, while its program is built anew
  *	refused		prints how a launch ends that waited for a user event, and the next
  *	plan N		N times, a short launch that it doesn't wait for, and a long one of a
  *			program that has yet to be read, with a question to the device
  */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "api.h"
 
 static const char text[] = "__kernel void k(__global uint *o) { o[get_global_id(0)] += 1; }";
@@ -41,8 +55,6 @@ static void warm_up(void)
 {
 	int i;
 
-	m = buffer_new(N * 4);
-	k = kernel_of(program_build(text, ""));
 	for (i = 0; i < 4; i++) {
 		launch(q, k, N, 0, NULL, NULL);
 		must(clFinish(q));
@@ -54,6 +66,13 @@ static void empty_launch(cl_command_queue queue, cl_event user)
 	const size_t none = 0, local = 64;
 
 	must(clEnqueueNDRangeKernel(queue, k, 1, NULL, &none, &local, 1, &user, NULL));
+}
+
+static void ready(void)
+{
+	puts("ready");
+	while (getchar() != EOF)
+		;
 }
 
 static void stall(const char *where)
@@ -80,19 +99,18 @@ static void stall(const char *where)
 	}
 	if (strcmp(where, "unflushed"))
 		must(clFlush(q));
-	puts("ready");
-	while (getchar() != EOF)
-		;
+	ready();
 	must(clSetUserEventStatus(user, CL_COMPLETE));
 	must(clFinish(q));
 	print_buffer(where, q, m, N * 4);
 }
 
+static const char groups[] =
+	"__kernel void k(__global uint *o) { o[get_global_id(0)] += get_num_groups(0); }";
+
 /* Both have yet to be read. */
 static void stall_in_build(void)
 {
-	static const char groups[] =
-		"__kernel void k(__global uint *o) { o[get_global_id(0)] += get_num_groups(0); }";
 	cl_command_queue other = queue_new(IN_ORDER);
 	cl_kernel rewritten = kernel_of(program_build(groups, ""));
 	cl_kernel plain = kernel_of(program_build(text, "-DOTHER"));
@@ -103,12 +121,164 @@ static void stall_in_build(void)
 	must(clFlush(other));
 	launch(q, plain, N, 0, NULL, NULL);
 	must(clFinish(q));
-	puts("ready");
-	while (getchar() != EOF)
-		;
+	ready();
 	must(clFinish(other));
 	print_buffer("rewritten", other, second, N * 4);
 	print_buffer("plain", q, m, N * 4);
+}
+
+static void end_in_build(bool forks)
+{
+	cl_command_queue other = queue_new(IN_ORDER);
+	int status;
+	pid_t pid;
+
+	launch(other, kernel_of(program_build(groups, "")), N, 0, NULL, NULL);
+	must(clFlush(other));
+	ready();
+	if (!forks)
+		return;
+	pid = fork();
+	if (!pid)
+		exit(3);
+	printf("%d\n", waitpid(pid, &status, 0) == pid ? status : -1);
+}
+
+static void end_in_question(void)
+{
+	static const char asks[] =
+		"__kernel void k(__global uint *o) {\n"
+		"#ifdef cl_khr_fp64\n"
+		"	o[get_global_id(0)] += get_num_groups(0);\n"
+		"#endif\n"
+		"}";
+
+	launch(q, kernel_of(program_build(asks, "")), N, 0, NULL, NULL);
+	must(clFlush(q));
+	ready();
+}
+
+#define KERNELS_MAX 32
+
+static void keep_many(int n)
+{
+	char source[KERNELS_MAX * 128] = "";
+	cl_kernel kernels[KERNELS_MAX];
+	cl_program p;
+	char name[8];
+	int i, round;
+	cl_int rc;
+	size_t at;
+
+	for (i = 0, at = 0; i < n && i < KERNELS_MAX; i++)
+		at += (size_t)snprintf(source + at, sizeof(source) - at,
+				       "__kernel void k%d(__global uint *o)\n"
+				       "{ o[get_global_id(0)] += get_num_groups(0) + %d; }\n", i, i);
+	p = program_build(source, "");
+	n = i;
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "k%d", i);
+		kernels[i] = clCreateKernel(p, name, &rc);
+		must(rc);
+		arg_mem(kernels[i], 0, m);
+	}
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < n; i++) {
+			launch(q, kernels[i], N, 0, NULL, NULL);
+			must(clFinish(q));
+		}
+		print_buffer("kept", q, m, N * 4);
+		while (getchar() == ' ')
+			;
+	}
+}
+
+/* The first one's program has yet to be read for the one device, as the second's for the other. */
+static void two_devices(void)
+{
+	cl_device_id ids[2];
+	cl_command_queue queues[2];
+	cl_kernel kernels[2];
+	cl_mem memory[2];
+	cl_int rc;
+	int i;
+
+	must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 2, ids, NULL));
+	context = clCreateContext(NULL, 2, ids, NULL, NULL, &rc);
+	must(rc);
+	for (i = 0; i < 2; i++) {
+		device = ids[i];
+		queues[i] = queue_new(IN_ORDER);
+		m = memory[i] = buffer_new(N * 4);
+		kernels[i] = kernel_of(program_build(groups, i ? "-DOTHER" : ""));
+	}
+	launch(queues[0], kernels[0], N, 0, NULL, NULL);
+	must(clFlush(queues[0]));
+	puts("enqueued");
+	while (getchar() == ' ')
+		;
+	launch(queues[1], kernels[1], N, 0, NULL, NULL);
+	print_buffer("the one", queues[1], memory[1], N * 4);
+	ready();
+	print_buffer("the other", queues[0], memory[0], N * 4);
+}
+
+static void balance(void)
+{
+	char options[32];
+	cl_program p;
+	cl_kernel kernel;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		snprintf(options, sizeof(options), "-DROUND=%d", i);
+		p = program_build(groups, options);
+		kernel = kernel_of(p);
+		launch(q, kernel, N, 0, NULL, NULL);
+		must(clFinish(q));
+		must(clReleaseKernel(kernel));
+		must(clReleaseProgram(p));
+	}
+	print_buffer("balance", q, m, N * 4);
+	ready();
+}
+
+static void *let_go(void *arg)
+{
+	usleep(100000);
+	must(clSetUserEventStatus(arg, CL_COMPLETE));
+	return NULL;
+}
+
+/*
+ * The driver refuses to build while the launch has its kernel, and the layer tries again for
+ * a while; the event is set meanwhile. Without a layer there is nothing but the refusal.
+ */
+static void rebuilt(void)
+{
+	static const char value[] =
+		"__kernel void k(__global uint *o) { o[get_global_id(0)] = get_num_groups(0) + V; }";
+	cl_program p = program_build(value, "-DV=1000");
+	cl_kernel kernel = kernel_of(p);
+	pthread_t thread;
+	cl_event user;
+	cl_int rc;
+
+	user = clCreateUserEvent(context, &rc);
+	must(rc);
+	launch(q, kernel, N, 1, &user, NULL);
+	must(clFlush(q));
+	must(clReleaseKernel(kernel));
+	must(pthread_create(&thread, NULL, let_go, user));
+	do {
+		rc = clBuildProgram(p, 1, &device, "-DV=2000", NULL, NULL);
+	} while (rc == CL_INVALID_OPERATION);
+	must(rc);
+	must(pthread_join(thread, NULL));
+	must(clFinish(q));
+	print_buffer("as it was", q, m, N * 4);
+	launch(q, kernel_of(p), N, 0, NULL, NULL);
+	print_buffer("as it is", q, m, N * 4);
 }
 
 static void stall_in_release(void)
@@ -134,9 +304,7 @@ static void stall_in_release(void)
 	/* By now the launch in the other queue is over as well, as it came first. */
 	launch(q, k, N, 0, NULL, NULL);
 	must(clFinish(q));
-	puts("ready");
-	while (getchar() != EOF)
-		;
+	ready();
 	must(clSetUserEventStatus(user, CL_COMPLETE));
 	wait_one(written);
 	print_buffer("release", q, m, N * 4);
@@ -203,11 +371,27 @@ int main(int argc, char **argv)
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &rc);
 	must(rc);
 	q = queue_new(strcmp(argv[1], "barrier") ? IN_ORDER : OUT_OF_ORDER);
-	warm_up();
+	m = buffer_new(N * 4);
+	k = kernel_of(program_build(text, ""));
+	/* Some can't have the device. */
+	if (strcmp(argv[1], "ask") && strcmp(argv[1], "devices"))
+		warm_up();
 	if (!strcmp(argv[1], "refused"))
 		refused();
 	else if (!strcmp(argv[1], "build"))
 		stall_in_build();
+	else if (!strcmp(argv[1], "end") || !strcmp(argv[1], "fork"))
+		end_in_build(!strcmp(argv[1], "fork"));
+	else if (!strcmp(argv[1], "ask"))
+		end_in_question();
+	else if (!strcmp(argv[1], "kept") && argc > 2)
+		keep_many(atoi(argv[2]));
+	else if (!strcmp(argv[1], "devices"))
+		two_devices();
+	else if (!strcmp(argv[1], "balance"))
+		balance();
+	else if (!strcmp(argv[1], "rebuilt"))
+		rebuilt();
 	else if (!strcmp(argv[1], "release"))
 		stall_in_release();
 	else if (!strcmp(argv[1], "plan") && argc > 2)

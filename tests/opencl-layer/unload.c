@@ -2,7 +2,8 @@
 /*
  * A program that loads OpenCL by itself and unloads it while a launch runs, as some do
  * when they end. What is left of it there must not run into what is gone; and loaded
- * again it is what it was. Prints what each time's launch is.
+ * again it is what it was. Prints what each time's launch is. With an argument it is unloaded
+ * once, and then it ends when its input does.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -41,7 +42,7 @@ static void launch_and_unload(void)
 	static const char *text =
 		"__kernel void k(__global uint *o) { uint x = get_global_id(0);\n"
 		"for (uint i = 0; i < 20000; i++) x = x * 1664525u + 1013904223u + (x >> 7);\n"
-		"o[get_global_id(0)] = x; }";
+		"o[get_global_id(0)] = x + get_num_groups(0); }";
 	const size_t items = ITEMS, local = 64;
 	cl_platform_id platform;
 	cl_context context;
@@ -89,11 +90,17 @@ static void launch_and_unload(void)
 	puts("launched");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct timespec pause = { .tv_sec = 2 };
 
+	(void)argv;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	launch_and_unload();
+	while (argc > 1 && getchar() != EOF)
+		;
+	if (argc > 1)
+		return 0;
 	/* The launch ends, and is seen to, if anybody is there to see. */
 	nanosleep(&pause, NULL);
 	launch_and_unload();

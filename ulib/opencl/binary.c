@@ -3,71 +3,24 @@
  * Binaries of rewritten kernels, kept on disk, since a text costs a driver much to build
  * even if it has built it before: PoCL 3.1 reads 40 ms of its own headers each time.
  *
- * What can be kept is asked for when a launch is over, in a thread that nobody waits for:
- * to tell a program's binary PoCL compiles its kernels once more, for any local size.
- * The thread is in the middle of a compiler then, so at the process's end it is waited
- * for, as the compiler's own end would pull the ground from under it.
+ * What can be kept is asked for when a launch is over: to tell a program's binary PoCL
+ * compiles its kernels once more, for any local size. So it is done in a thread, one after
+ * the other, which ends when nothing is left to do; and which the process's end waits for,
+ * as it is in the middle of a compiler. What is about to be kept can't be freed, so that
+ * is few; the others have their turn when a launch of theirs is over again.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "../glibc.h"
 #include "../slicer/cache.h"
 #include "shadow.h"
 
-GS_OLD_AT(pthread_cond_timedwait, "2.3.2");
-GS_OLD_AT(pthread_cond_broadcast, "2.3.2");
-
-#define END_SECONDS	10	/* it isn't waited for longer */
+#define WAITING_MAX	16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects what follows */
-static pthread_cond_t fewer;
-static unsigned int keeping;	/* threads */
-static bool ready, ending;
-static uint32_t forks;		/* of the process that they are in */
-
-/* A fork's child has no such threads, and perhaps a lock that one of them held. */
-static void at_end(void)
-{
-	struct timespec until;
-
-	if (forks != gs_forks)
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += END_SECONDS;
-	pthread_mutex_lock(&lock);
-	ending = true;
-	while (keeping && !pthread_cond_timedwait(&fewer, &lock, &until))
-		;
-	pthread_mutex_unlock(&lock);
-}
-
-static bool begin(void)
-{
-	bool may;
-
-	if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) && forks != gs_forks)
-		return false;
-	pthread_mutex_lock(&lock);
-	if (!ready) {
-		gs_monotonic_cond(&fewer);
-		forks = gs_forks;
-		__atomic_store_n(&ready, !atexit(at_end), __ATOMIC_RELEASE);
-	}
-	may = ready && !ending;
-	keeping += may;
-	pthread_mutex_unlock(&lock);
-	return may;
-}
-
-static void end(void)
-{
-	pthread_mutex_lock(&lock);
-	keeping--;
-	pthread_cond_broadcast(&fewer);
-	pthread_mutex_unlock(&lock);
-}
+static struct gs_rewritten *first, *last;	/* to be kept; each a reference of its shadow */
+static unsigned int waiting;			/* so many, each counted as one that compiles */
+static bool keeper;				/* there is one, which will look once more */
 
 void gs_binary_key(struct gs_rewritten *r, const char *text, size_t length)
 {
@@ -95,8 +48,7 @@ cl_program gs_binary_load(const struct gs_rewritten *r, cl_context context)
 						  (const unsigned char **)&binary, NULL,
 						  &(cl_int){ 0 });
 	free(binary);
-	if (program && gs_cl.clBuildProgram(program, 1, &shadow->id, shadow->options, NULL, NULL) !=
-	    CL_SUCCESS) {
+	if (program && gs_compile(program, shadow->id, shadow->options) != CL_SUCCESS) {
 		gs_cl.clReleaseProgram(program);
 		program = NULL;
 	}
@@ -119,23 +71,71 @@ static void keep_binary(const struct gs_rewritten *r)
 	free(binary);
 }
 
+static struct gs_rewritten *next(void)
+{
+	struct gs_rewritten *r;
+
+	pthread_mutex_lock(&lock);
+	r = first;
+	if (r) {
+		first = r->next;
+		waiting--;
+	} else {
+		keeper = false;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
 static void *keep(void *arg)
 {
-	struct gs_rewritten *r = arg;
+	struct gs_rewritten *r;
 
-	keep_binary(r);
-	gs_shadow_put(r->shadow);
-	end();
+	(void)arg;
+	while ((r = next())) {
+		keep_binary(r);
+		gs_shadow_put(r->shadow);
+		gs_compile_end();
+	}
 	return NULL;
 }
 
-void gs_binary_keep(struct gs_rewritten *r)
+static bool append(struct gs_rewritten *r)
 {
-	if (!begin())
-		return;
-	__atomic_add_fetch(&r->shadow->refs, 1, __ATOMIC_RELAXED);
-	if (gs_thread_start(keep, r))
-		return;
-	gs_shadow_put(r->shadow);
-	end();
+	bool may;
+
+	pthread_mutex_lock(&lock);
+	may = waiting < WAITING_MAX && (keeper || gs_thread_start(keep, NULL));
+	if (may) {
+		keeper = true;
+		__atomic_add_fetch(&r->shadow->refs, 1, __ATOMIC_RELAXED);
+		r->next = NULL;
+		if (first)
+			last->next = r;
+		else
+			first = r;
+		last = r;
+		waiting++;
+	}
+	pthread_mutex_unlock(&lock);
+	return may;
+}
+
+bool gs_binary_keep(struct gs_rewritten *r)
+{
+	bool may = gs_compile_begin();
+
+	if (may && !append(r)) {
+		gs_compile_end();
+		may = false;
+	}
+	return may;
+}
+
+void gs_binaries_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	first = NULL;
+	waiting = 0;
+	keeper = false;
 }

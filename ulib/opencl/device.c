@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layer.h"
+#include "shadow.h"
 
 #define DEFAULT_SLICE_NS	2000000
 #define ALONE_AFTER_NS		250000000
@@ -137,6 +137,8 @@ static void in_child(void)
 		/* It may wait for the grant for long: no fork waits for that. */
 		pthread_mutex_init(&device->probing, NULL);
 	}
+	gs_threads_forked();
+	gs_binaries_forked();
 	gs_forks++;
 	after_fork();
 }

@@ -429,6 +429,13 @@ void gs_launch_free(struct gs_launch *launch);
 
 /* thread.c: nobody waits for its end; false: there can't be one. */
 bool gs_thread_start(void *(*run)(void *), void *arg);
+/* To the driver's compiler, in a thread of ours. False: it's too late, the process ends. */
+bool gs_compile_begin(void);
+void gs_compile_end(void);
+/* Builds a program between these two. */
+cl_int gs_compile(cl_program program, cl_device_id id, const char *options);
+/* In a child of a fork, which has none of these threads. */
+void gs_threads_forked(void);
 
 /* launcher.c */
 struct gs_job {

@@ -146,8 +146,7 @@ static cl_program build_text(const struct gs_shadow *shadow, cl_context context,
 	cl_program program = gs_cl.clCreateProgramWithSource(context, 1, &text, NULL,
 							     &(cl_int){ 0 });
 
-	if (program && gs_cl.clBuildProgram(program, 1, &shadow->id, shadow->options, NULL, NULL) !=
-	    CL_SUCCESS) {
+	if (program && gs_compile(program, shadow->id, shadow->options) != CL_SUCCESS) {
 		gs_cl.clReleaseProgram(program);
 		program = NULL;
 	}
@@ -199,8 +198,8 @@ void gs_cut_keep(struct gs_cut *cut, enum gsx_mode mode)
 	struct gs_rewritten *r = rewritten_of(cut, mode);
 
 	if (__atomic_load_n(&r->unkept, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(&r->unkept, false, __ATOMIC_ACQ_REL))
-		gs_binary_keep(r);
+	    __atomic_exchange_n(&r->unkept, false, __ATOMIC_ACQ_REL) && !gs_binary_keep(r))
+		__atomic_store_n(&r->unkept, true, __ATOMIC_RELAXED);
 }
 
 static const struct gsx_cl_kernel *find_kernel(const struct gsx_cl_result *result,

@@ -23,6 +23,7 @@ struct gs_rewritten {
 	bool tried;
 	cl_program program;		/* NULL: the driver doesn't build it */
 	bool unkept;			/* its binary should be in the cache, and isn't; atomic */
+	struct gs_rewritten *next;	/* of those that are about to be kept; see binary.c */
 	uint8_t key[GS_SHA256_BYTES];	/* where it belongs there */
 };
 
@@ -79,8 +80,10 @@ cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const st
 void gs_binary_key(struct gs_rewritten *rewritten, const char *text, size_t length);
 /* Built; NULL: there is none, or the driver doesn't take it. */
 cl_program gs_binary_load(const struct gs_rewritten *rewritten, cl_context context);
-/* Puts it there by and by. */
-void gs_binary_keep(struct gs_rewritten *rewritten);
+/* Puts it there by and by. False: there is much to do, or no thread to do it; later, then. */
+bool gs_binary_keep(struct gs_rewritten *rewritten);
+/* In a child of a fork, which doesn't keep what its parent is about to. */
+void gs_binaries_forked(void);
 
 /* plan.c: might it take longer than what may be in flight, as far as is known? */
 bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch);

@@ -181,9 +181,13 @@ static bool ask_device(struct gs_program *program, cl_device_id id,
 		probe = gs_cl.clCreateProgramWithSource(program->context, 1, (const char **)&text,
 							NULL, &(cl_int){ 0 });
 	if (probe && device &&
-	    gs_cl.clBuildProgram(probe, 1, &id, source->options, NULL, NULL) == CL_SUCCESS) {
+	    gs_compile(probe, id, source->options) == CL_SUCCESS) {
 		gpushare_begin(device->share, GPUSHARE_FOREVER);
-		ok = run_probe(program, id, probe, answer, (cl_uint)room);
+		ok = gs_compile_begin();
+		if (ok) {
+			ok = run_probe(program, id, probe, answer, (cl_uint)room);
+			gs_compile_end();
+		}
 		gpushare_end(device->share);
 	}
 	if (probe)

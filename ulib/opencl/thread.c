@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Threads of the layer. Signals are the program's: none is handled in them. */
+/*
+ * Threads of the layer. Signals are the program's: none is handled in them.
+ *
+ * One that is in the middle of the driver's compiler when the process ends would have the
+ * ground pulled from under it by the compiler's own end. So each is counted while it is
+ * there, and waited for; and none goes there any more. Who waits for a grant isn't there.
+ */
 #include <signal.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "../glibc.h"
 #include "layer.h"
@@ -9,8 +17,16 @@ GS_OLD(pthread_create);
 GS_OLD(pthread_sigmask);
 GS_OLD(pthread_detach);
 GS_OLD(pthread_attr_setstacksize);
+GS_OLD_AT(pthread_cond_timedwait, "2.3.2");
+GS_OLD_AT(pthread_cond_broadcast, "2.3.2");
 
-#define STACK	(1 << 20)	/* drivers compile in it */
+#define STACK		(8 << 20)	/* compilers are used to it; they take what they touch */
+#define END_SECONDS	10		/* they aren't waited for longer */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects what follows */
+static pthread_cond_t fewer;
+static unsigned int compiling;
+static bool ready, ending;
 
 bool gs_thread_start(void *(*run)(void *), void *arg)
 {
@@ -29,4 +45,58 @@ bool gs_thread_start(void *(*run)(void *), void *arg)
 	if (!err)
 		pthread_detach(thread);
 	return !err;
+}
+
+static void at_end(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += END_SECONDS;
+	pthread_mutex_lock(&lock);
+	ending = true;
+	while (compiling && !pthread_cond_timedwait(&fewer, &lock, &until))
+		;
+	pthread_mutex_unlock(&lock);
+}
+
+bool gs_compile_begin(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&lock);
+	if (!ready) {
+		gs_monotonic_cond(&fewer);
+		ready = !atexit(at_end);
+	}
+	may = ready && !ending;
+	compiling += may;
+	pthread_mutex_unlock(&lock);
+	return may;
+}
+
+void gs_compile_end(void)
+{
+	pthread_mutex_lock(&lock);
+	compiling--;
+	pthread_cond_broadcast(&fewer);
+	pthread_mutex_unlock(&lock);
+}
+
+cl_int gs_compile(cl_program program, cl_device_id id, const char *options)
+{
+	cl_int rc;
+
+	if (!gs_compile_begin())
+		return CL_BUILD_PROGRAM_FAILURE;
+	rc = gs_cl.clBuildProgram(program, 1, &id, options, NULL, NULL);
+	gs_compile_end();
+	return rc;
+}
+
+void gs_threads_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	gs_monotonic_cond(&fewer);
+	compiling = 0;
 }

@@ -188,11 +188,14 @@ static bool ask_whether_it_sees(struct gs_queue *queue)
 
 	program = gs_cl.clCreateProgramWithSource(queue->context, 1, &text, NULL, &(cl_int){ 0 });
 	if (page && program &&
-	    gs_cl.clBuildProgram(program, 1, &queue->id, "", NULL, NULL) == CL_SUCCESS)
+	    gs_compile(program, queue->id, "") == CL_SUCCESS)
 		kernel = gs_cl.clCreateKernel(program, "gs_sees", &(cl_int){ 0 });
 	if (kernel) {
 		gpushare_begin(device->share, GPUSHARE_FOREVER);
-		seen = probe(queue, kernel, page);
+		if (gs_compile_begin()) {
+			seen = probe(queue, kernel, page);
+			gs_compile_end();
+		}
 		gpushare_end(device->share);
 		gs_cl.clReleaseKernel(kernel);
 	}

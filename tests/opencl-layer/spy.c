@@ -7,6 +7,7 @@
  * queue is flushed, and not before, as with drivers that gather commands. SPY_SLOW names
  * a file: until it is there, no text is built that a layer has written; and SPY_KEEP one
  * until which no binary of such a program is told. With SPY_DEEP both take much of a stack.
+ * SPY_WRITE keeps a write that waits for an event from its queue for a moment.
  * With SPY_FINISH a queue is finished in its last release, as some drivers do; with SPY_BINARY
  * binaries are refused. SPY_PROGRAMS has it note each reference of a program that is taken
  * and given up.
@@ -285,6 +286,16 @@ read_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, siz
 	return rc;
 }
 
+/* One that waits for something is late to be put into the queue. */
+static CL_API_ENTRY cl_int CL_API_CALL
+write_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, size_t size,
+	     const void *from, cl_uint n, const cl_event *waits, cl_event *event)
+{
+	if (n && getenv("SPY_WRITE"))
+		usleep(400000);
+	return target->clEnqueueWriteBuffer(queue, mem, blocking, at, size, from, n, waits, event);
+}
+
 struct asked {
 	void (CL_CALLBACK *notify)(cl_event, cl_int, void *);
 	void *data;
@@ -366,6 +377,7 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	target = below;
 	ours.clEnqueueNDRangeKernel = enqueue_kernel;
 	ours.clEnqueueReadBuffer = read_buffer;
+	ours.clEnqueueWriteBuffer = write_buffer;
 	ours.clFlush = flush;
 	ours.clFinish = finish;
 	ours.clCreateCommandQueue = create;

@@ -23,6 +23,8 @@
  *
  * And without a stall:
  *
+ *	finished	a thread puts a write that waits for a user event into a queue and
+ *			a launch behind it, while another finishes the queue
  *	rebuilt		a launch waits for a user event, while its program is built anew
  *	refused		prints how a launch ends that waited for a user event, and the next
  *	plan N		N times, a short launch that it doesn't wait for, and a long one of a
@@ -281,6 +283,36 @@ static void rebuilt(void)
 	print_buffer("as it is", q, m, N * 4);
 }
 
+static void *finish_meanwhile(void *arg)
+{
+	usleep(200000);
+	must(clFinish(arg));
+	return NULL;
+}
+
+/* Another thread's wait says nothing of a write that isn't in the queue yet. */
+static void finished(void)
+{
+	static const cl_uint data[N] = { 7 };
+	pthread_t thread;
+	cl_event user;
+	cl_int rc;
+
+	user = clCreateUserEvent(context, &rc);
+	must(rc);
+	must(pthread_create(&thread, NULL, finish_meanwhile, q));
+	must(clEnqueueWriteBuffer(q, m, CL_FALSE, 0, sizeof(data), data, 1, &user, NULL));
+	/* If it came before that wait it must be done for it to end. */
+	usleep(400000);
+	launch(q, k, N, 0, NULL, NULL);
+	must(clFlush(q));
+	usleep(200000);
+	must(clSetUserEventStatus(user, CL_COMPLETE));
+	must(pthread_join(thread, NULL));
+	must(clFinish(q));
+	print_buffer("finished", q, m, N * 4);
+}
+
 static void stall_in_release(void)
 {
 	static const cl_uint data[N];
@@ -390,6 +422,8 @@ int main(int argc, char **argv)
 		two_devices();
 	else if (!strcmp(argv[1], "balance"))
 		balance();
+	else if (!strcmp(argv[1], "finished"))
+		finished();
 	else if (!strcmp(argv[1], "rebuilt"))
 		rebuilt();
 	else if (!strcmp(argv[1], "release"))

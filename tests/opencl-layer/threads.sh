@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 # The layer's threads that are in the driver's compiler: a process's end waits for them, but
 # not for ever, nor for those that wait for a grant; they have a stack as deep as any; few are
-# there; and where there can be none it goes on without them.
+# there; and where there can be none it goes on without them. And of the program's own.
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/opencl-layer/lib.sh
 . tests/opencl-layer/lib.sh
 in_tests() { [ "${O#/}" = "$O" ] && echo "$PWD/$O/tests/opencl-layer/$1" || echo "$O/tests/opencl-layer/$1"; }
 stalls=$(in_tests stalls)
 spy=$(in_tests spy.so)
-plan 27
+plan 28
 
 # run NAME VARIABLE=VALUE... COMMAND...: in the background, its input is descriptor 3
 run() {
@@ -114,6 +114,12 @@ run out FEWER=0 LD_PRELOAD="$(in_tests fewer.so)" "$stalls" balance
 ends 60
 [ $? = 1 ] && grep -q 'error -5$' "$dir/out"
 verdict $? "where there is no thread to launch, a launch that must be put off is refused" "$dir/out"
+
+# Threads of the program's: one puts commands into a queue that another finishes.
+alone finished
+run out SPY_WRITE=1 "$stalls" finished
+ends 60 && diff "$dir/want" "$dir/out" >"$dir/diff"
+verdict $? "a launch comes behind a write that another thread's clFinish() didn't wait for" "$dir/diff"
 
 alone rebuilt
 run out "$stalls" rebuilt

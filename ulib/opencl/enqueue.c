@@ -20,7 +20,7 @@ cl_event *gs_command_begin(struct gs_command *c, cl_command_queue handle, bool b
 		return event;
 	pthread_mutex_lock(&queue->lock);
 	gs_queue_close(queue);
-	c->number = gs_queue_command(queue);
+	c->number = ++queue->commands;
 	/* What others do out of order doesn't hold up a launch, unless it is a barrier. */
 	if (queue->in_order)
 		c->doubtful = n && gs_waits_open(queue, n, events);

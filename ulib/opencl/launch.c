@@ -265,7 +265,7 @@ static void batch_add(struct gs_batch *batch, const struct request *r, struct gs
 		gs_cl.clReleaseEvent(batch->last);
 	batch->last = event;
 	batch->launches++;
-	batch->command = gs_queue_command(r->queue);
+	batch->command = ++r->queue->commands;
 	batch->estimate_ns += ns;
 	batch->groups += groups;
 	for (i = 0; i < batch->kinds; i++)

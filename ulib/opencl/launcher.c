@@ -288,7 +288,7 @@ cl_int gs_defer(struct gs_queue *queue, struct gs_launch *launch, cl_uint n_wait
 	}
 	gs_object_get(&queue->object);
 	gs_cl.clRetainCommandQueue(queue->object.handle);
-	gs_queue_command(queue);
+	queue->commands++;
 	queue->behind_job = true;
 	launch_append(job, launch);
 	marker = job->marker;

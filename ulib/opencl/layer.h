@@ -193,15 +193,6 @@ struct gs_queue {
 
 struct gs_queue *gs_queue_find(cl_command_queue handle);
 
-/* One command more; the queue's lock is held, but clFinish() reads it without. */
-static inline uint64_t gs_queue_command(struct gs_queue *queue)
-{
-	uint64_t n = queue->commands + 1;
-
-	__atomic_store_n(&queue->commands, n, __ATOMIC_RELAXED);
-	return n;
-}
-
 /* Do they wait for what somebody has yet to decide? The queue's lock is held. */
 bool gs_waits_open(struct gs_queue *queue, cl_uint n, const cl_event *events);
 /* Is a command of the queue such a one, that holds up what comes next? */

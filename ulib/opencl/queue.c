@@ -284,10 +284,26 @@ void gs_queue_put(struct gs_queue *queue, bool last_job)
 	gs_object_put(&queue->object);
 }
 
+/*
+ * So many are in the driver's queue by now. Whoever has the lock may be about to put one there
+ * that is counted already, and what comes behind that must not be taken to come behind the
+ * wait; so then it's none.
+ */
+static uint64_t commands_of(struct gs_queue *queue)
+{
+	uint64_t n;
+
+	if (pthread_mutex_trylock(&queue->lock))
+		return 0;
+	n = queue->commands;
+	pthread_mutex_unlock(&queue->lock);
+	return n;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL finish(cl_command_queue handle)
 {
 	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, handle);
-	uint64_t commands = queue ? __atomic_load_n(&queue->commands, __ATOMIC_RELAXED) : 0;
+	uint64_t commands = queue ? commands_of(queue) : 0;
 	cl_int rc = gs_cl.clFinish(handle);
 
 	if (queue) {

@@ -78,13 +78,10 @@ OPENCL_LAYERS=$layer timeout -k 5 300 "$look" many 100000 >"$dir/out" 2>&1
 awk '{ ok = $1 == 100000 && $2 < 1000 } END { exit !ok }' "$dir/out"
 verdict $? "launches without end, that nobody waits for, whose events nobody reads" "$dir/out"
 
-# On a machine so busy that most of them were really long it is tried again.
-for _ in 1 2 3; do
-	OPENCL_LAYERS=$layer timeout -k 5 300 "$look" seldom >"$dir/out" 2>&1
-	awk '{ ok = $1 > 0 && $1 < 3000 } END { exit !ok }' "$dir/out" && break
-done
-awk '{ ok = $1 > 0 && $1 < 3000 } END { exit !ok }' "$dir/out"
-verdict $? "idle time isn't taken for a launch's: $(cat "$dir/out") us"
+# What is learnt of a launch is forgotten by halves, so a long one may count twice.
+OPENCL_LAYERS=$layer timeout -k 5 300 "$look" seldom >"$dir/out" 2>&1
+awk '{ ok = $1 > 0 && $1 < 4 * $2 } END { exit !ok }' "$dir/out"
+verdict $? "idle time isn't taken for launches': $(cat "$dir/out") us"
 
 "$ctl" set name:small mem.max=64M >"$dir/out" 2>&1
 verdict $? "a group is given a memory limit" "$dir/out"

@@ -9,7 +9,7 @@ look=$O/tests/opencl-layer/look
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 22
+plan 23
 
 nm -D --defined-only "$layer" | awk '{ print $3 }' | sort >"$dir/given"
 printf '%s\n' clDeinitLayer clGetLayerInfo clInitLayer clInitLayerWithProperties | diff - "$dir/given" >"$dir/diff"
@@ -82,6 +82,13 @@ verdict $? "launches without end, that nobody waits for, whose events nobody rea
 OPENCL_LAYERS=$layer timeout -k 5 300 "$look" seldom >"$dir/out" 2>&1
 awk '{ ok = $1 > 0 && $1 < 4 * $2 } END { exit !ok }' "$dir/out"
 verdict $? "idle time isn't taken for launches': $(cat "$dir/out") us"
+
+# So long that the layer's own look at what is under way comes later than the waits' ends.
+"$ctl" device set cpu:0 slice=100ms >/dev/null
+OPENCL_LAYERS=$layer timeout -k 5 300 "$look" waits >"$dir/out" 2>&1
+awk '{ ok = $1 > 10 } END { exit !ok }' "$dir/out"
+verdict $? "what is waited for is learnt from: of $(cat "$dir/out") % of the time the layer knows"
+"$ctl" device set cpu:0 slice=2ms >/dev/null
 
 "$ctl" set name:small mem.max=64M >"$dir/out" 2>&1
 verdict $? "a group is given a memory limit" "$dir/out"

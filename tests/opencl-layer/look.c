@@ -11,6 +11,8 @@
  *	seldom			launches now and then, which are over long before it looks; prints
  *				the microseconds that the layer took them for, and what they
  *				and those before them took from their enqueue to their end
+ *	waits			waits for each launch, of a kernel that soon takes longer than at
+ *				first; prints what part of that time the layer knows of, in percent
  *	busy SECONDS		long launches, one after the other, on each device; prints how
  *				many, also when it is told to end by SIGTERM. Fails if a group
  *				of one was done twice or never
@@ -197,6 +199,44 @@ static void seldom(void)
 	printf("%llu %llu\n", (unsigned long long)told / 1000, (unsigned long long)took / 1000);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+#define WAITS	64
+
+/* Short at first, and then not as short, but no longer than the layer waits before it looks. */
+static void waits(void)
+{
+	cl_command_queue q = queue_new(IN_ORDER);
+	double part[WAITS], begun;
+	uint64_t before;
+	cl_kernel k;
+	cl_int rc;
+	int i;
+
+	k = clCreateKernel(program_build("__kernel void k(__global uint *o, int n) {\n"
+					 "	uint x = get_global_id(0);\n"
+					 "	for (int i = 0; i < n; i++) x = x * 1664525u + 1013904223u + (x >> 7);\n"
+					 "	o[get_global_id(0)] = x; }", ""), "k", &rc);
+	must(rc);
+	arg_mem(k, 0, buffer_new(1024 * 4));
+	for (i = -8; i < WAITS; i++) {
+		arg_int(k, 1, i < 0 ? 1 : 3000);
+		before = busy_ns();
+		begun = now();
+		launch(q, k, 1024, 0, NULL, NULL);
+		must(clFinish(q));
+		if (i >= 0)
+			part[i] = 1e-9 * (double)(busy_ns() - before) / (now() - begun);
+	}
+	qsort(part + WAITS / 2, WAITS / 2, sizeof(*part), by_size);
+	printf("%.0f\n", 100 * part[WAITS * 3 / 4]);
+}
+
 static volatile sig_atomic_t told;
 
 static void on_term(int sig)
@@ -336,6 +376,8 @@ int main(int argc, char **argv)
 		many(atoi(argv[2]));
 	else if (argc > 1 && !strcmp(argv[1], "seldom"))
 		seldom();
+	else if (argc > 1 && !strcmp(argv[1], "waits"))
+		waits();
 	else if (argc > 2 && !strcmp(argv[1], "busy"))
 		return busy(atof(argv[2]), argc > 3 && !strcmp(argv[3], "together"), ids, n);
 	else

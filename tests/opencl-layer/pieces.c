@@ -53,6 +53,25 @@ TEST(two_pieces_may_be_in_flight)
 	}
 }
 
+/* Who waits may be woken late, so one wait says nothing longer, but several in a row do. */
+TEST(waits_are_believed_together)
+{
+	struct gs_estimate e = { .group_ps = 1000, .samples = 2 };
+	int i;
+
+	EXPECT_EQ(gs_estimate_waited(&e, 90000, 1000), 1000);
+	EXPECT_EQ(gs_estimate_waited(&e, 70000, 1000), 1000);
+	EXPECT_EQ(gs_estimate_waited(&e, 80000, 1000), 1000);
+	EXPECT_EQ(gs_estimate_waited(&e, 900, 1000), 1000);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(gs_estimate_waited(&e, 9000, 1000), 1000);
+		EXPECT_EQ(gs_estimate_waited(&e, 4000, 1000), 1000);
+		EXPECT_EQ(gs_estimate_waited(&e, 8000, 1000), 1000);
+		EXPECT_EQ(gs_estimate_waited(&e, 7000, 1000), 4000);
+	}
+	EXPECT_EQ(gs_estimate_waited(&e, 7000, 0), 0);
+}
+
 /* A short one at the end would leave the device to few of its units. */
 TEST(pieces_are_alike)
 {

@@ -41,7 +41,7 @@ cl_int gs_command_end(struct gs_command *c, cl_int rc)
 	if (!queue)
 		return rc;
 	if (c->blocking && rc == CL_SUCCESS && queue->in_order)
-		gs_queue_drained(queue, c->number);
+		gs_queue_drained(queue, c->number, 0);
 	if (!c->blocking && c->doubtful && rc == CL_SUCCESS) {
 		if (c->event != &c->own)
 			gs_cl.clRetainEvent(*c->event);

@@ -7,10 +7,16 @@
  * small; the first is worse. So a longer measurement is believed at once, a
  * shorter one by half. Values are updated without a lock: one of two that
  * come at the same time may be lost.
+ *
+ * Except that who waits for an end is woken late now and then, on a busy machine often,
+ * and for a short kernel that is many times what it takes: it would be read, rewritten and
+ * cut. So a longer wait is believed when several in a row were, and then the least of them.
  */
 #include <stdlib.h>
 
 #include "layer.h"
+
+#define WAITS	4	/* in a row that are believed */
 
 /* Magnitudes by half powers of two would split hairs; by powers of four they'd hide too much. */
 static uint64_t class_of(uint64_t groups, const size_t local[3])
@@ -80,6 +86,24 @@ void gs_estimate_learn(struct gs_estimate *e, uint64_t groups, uint64_t ns)
 	set(e, __atomic_load_n(&e->samples, __ATOMIC_RELAXED) < 2 || ps > old ? ps :
 	    old - (old - ps) / 2);
 	__atomic_add_fetch(&e->samples, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t gs_estimate_waited(struct gs_estimate *e, uint64_t waited_ns, uint64_t estimate_ns)
+{
+	uint32_t longer = __atomic_load_n(&e->longer, __ATOMIC_RELAXED);
+	uint64_t least = __atomic_load_n(&e->least_256, __ATOMIC_RELAXED), ratio;
+
+	if (!estimate_ns || waited_ns <= estimate_ns) {
+		if (longer)
+			__atomic_store_n(&e->longer, 0, __ATOMIC_RELAXED);
+		return estimate_ns;
+	}
+	ratio = (waited_ns << 8) / estimate_ns;
+	if (longer && least < ratio)
+		ratio = least;
+	__atomic_store_n(&e->least_256, ratio, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->longer, (longer + 1) % WAITS, __ATOMIC_RELAXED);
+	return longer + 1 < WAITS ? estimate_ns : estimate_ns * ratio >> 8;
 }
 
 void gs_estimate_scale(struct gs_estimate *e, uint64_t ratio_256)

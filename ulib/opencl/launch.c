@@ -84,18 +84,29 @@ static void learn(const struct gs_batch *batch, uint64_t ns)
 		gs_estimate_scale(batch->estimates[i], ratio);
 }
 
+/*
+ * One that may have ended long ago shows nothing longer, unless somebody waited for it. What
+ * really is, by more than the launcher waits before it looks, is still under way then, and not
+ * late.
+ */
+static uint64_t believed(const struct gs_batch *batch, uint64_t ns)
+{
+	uint64_t most = batch->estimate_ns;
+
+	if (batch->waited_ns)
+		most = gs_estimate_waited(batch->estimates[0],
+					  ns < batch->waited_ns ? ns : batch->waited_ns, most);
+	return ns < most ? ns : most;
+}
+
 /* Its bracket ends. */
 static void batch_end(struct gs_batch *batch)
 {
 	struct gs_device *device = batch->device;
 	uint64_t ns = gs_device_ended(device, batch->begun_ns, batch->estimate_ns);
 
-	/*
-	 * It may have ended long ago, so it shows nothing longer. What really is, by more than
-	 * the launcher waits before it looks, is still under way then, and not late.
-	 */
-	if (batch->late && ns > batch->estimate_ns)
-		ns = batch->estimate_ns;
+	if (batch->late)
+		ns = believed(batch, ns);
 	gpushare_end(device->share);
 	gpushare_progress(device->share, batch->launches, ns);
 	learn(batch, ns);
@@ -138,6 +149,7 @@ static void batch_empty(struct gs_batch *batch)
 	batch->last = NULL;
 	batch->launches = batch->kinds = 0;
 	batch->estimate_ns = batch->groups = 0;
+	batch->waited_ns = 0;
 	batch->late = false;
 }
 
@@ -188,12 +200,13 @@ static struct gs_batch *batch_detach(struct gs_queue *queue)
 }
 
 /* It stays, for the launches to come. */
-void gs_batch_over(struct gs_queue *queue)
+void gs_batch_over(struct gs_queue *queue, uint64_t waited_ns)
 {
 	struct gs_batch *batch = queue->batch;
 
 	batch_shut(batch);
 	batch->late = true;
+	batch->waited_ns = batch->alone ? waited_ns : 0;
 	batch_end(batch);
 	batch_empty(batch);
 }
@@ -259,13 +272,16 @@ static struct gs_batch *batch_begin(struct gs_queue *queue)
 static void batch_add(struct gs_batch *batch, const struct request *r, struct gs_estimate *estimate,
 		      uint64_t groups, uint64_t ns, cl_event event)
 {
+	uint64_t before = batch->launches ? batch->command : r->queue->drained;
 	uint32_t i;
 
 	if (batch->last)
 		gs_cl.clReleaseEvent(batch->last);
 	batch->last = event;
-	batch->launches++;
 	batch->command = ++r->queue->commands;
+	batch->alone = (batch->alone || !batch->launches) && !r->n_waits &&
+		batch->command == before + 1;
+	batch->launches++;
 	batch->estimate_ns += ns;
 	batch->groups += groups;
 	for (i = 0; i < batch->kinds; i++)
@@ -505,7 +521,7 @@ static bool may_go(const struct request *r, struct gs_estimate *estimate, uint64
 		   gs_cl.clGetEventInfo(batch->last, CL_EVENT_COMMAND_EXECUTION_STATUS,
 					sizeof(status), &status, NULL) == CL_SUCCESS &&
 		   status <= CL_COMPLETE) {
-		gs_batch_over(queue);
+		gs_queue_drained(queue, batch->command, 0);
 	}
 	if (!gs_device_admit(queue->device, ns))
 		return false;

@@ -203,8 +203,11 @@ bool gs_waits_implied(const struct gs_queue *queue, cl_uint n, const cl_event *e
 cl_command_queue gs_queue_private(struct gs_queue *queue);
 /* No launch joins the open job any more. */
 void gs_queue_close(struct gs_queue *queue);
-/* The first @commands commands, as counted in the queue, are over. */
-void gs_queue_drained(struct gs_queue *queue, uint64_t commands);
+/*
+ * The first @commands commands, as counted in the queue, are over. Somebody waited for that
+ * for so long; 0: it isn't known, or was for something else.
+ */
+void gs_queue_drained(struct gs_queue *queue, uint64_t commands, uint64_t waited_ns);
 /*
  * A job's references of the program's queue, its last job's or not. Where the driver's is
  * the last one, some wait for all that is in the queue, which may in turn wait for the
@@ -298,6 +301,8 @@ struct gs_estimate {
 	uint64_t size_class;
 	uint64_t group_ps;		/* of one group, as it comes out; 0: unknown */
 	uint32_t samples;
+	uint32_t longer;		/* waits in a row that took longer than was thought; */
+	uint64_t least_256;		/* the least ratio among them; both atomic */
 };
 
 struct gs_kernel {
@@ -347,6 +352,12 @@ uint64_t gs_estimate_ns(const struct gs_estimate *estimate, uint64_t groups);
 /* How many groups take at most @ns; only of one that has been measured. */
 uint64_t gs_estimate_groups(const struct gs_estimate *estimate, uint64_t ns);
 void gs_estimate_learn(struct gs_estimate *estimate, uint64_t groups, uint64_t ns);
+/*
+ * Somebody waited for launches that were thought to take @estimate_ns, for longer than that or
+ * not, and may have been woken late. Returns what they are to be believed to have taken.
+ */
+uint64_t gs_estimate_waited(struct gs_estimate *estimate, uint64_t waited_ns,
+			    uint64_t estimate_ns);
 /* Launches that were measured together: each was @ratio_256 / 256 of what was thought. */
 void gs_estimate_scale(struct gs_estimate *estimate, uint64_t ratio_256);
 
@@ -366,7 +377,9 @@ struct gs_batch {
 	uint32_t launches, kinds;
 	uint64_t command;		/* the number of the last one in its queue */
 	uint64_t begun_ns, estimate_ns;	/* the first is atomic */
-	bool late;			/* it may have ended long before that was seen */
+	bool alone;			/* nothing else that is known could hold it up */
+	bool late;			/* it may have ended long before that was seen, */
+	uint64_t waited_ns;		/* unless this was for it, and for nothing else */
 	struct gs_kernel *kernels[GS_BATCH_KINDS];	/* references */
 	struct gs_estimate *estimates[GS_BATCH_KINDS];
 	uint64_t groups;		/* of all launches, if there is one kind */
@@ -380,8 +393,8 @@ static inline struct gs_batch *gs_batch_open(const struct gs_queue *queue)
 
 /* Asks for the end of the queue's open batch, so that it takes no more. */
 void gs_batch_close(struct gs_queue *queue);
-/* The queue's open batch is over. */
-void gs_batch_over(struct gs_queue *queue);
+/* The queue's open batch is over, and somebody waited for it alone for so long; 0: no. */
+void gs_batch_over(struct gs_queue *queue, uint64_t waited_ns);
 /* The queue ends, with no open batch. */
 void gs_batch_forget(struct gs_queue *queue);
 /* Frees what has ended. */

@@ -108,13 +108,16 @@ void gs_queue_close(struct gs_queue *queue)
 	pthread_mutex_unlock(&queue->device->lock);
 }
 
-void gs_queue_drained(struct gs_queue *queue, uint64_t commands)
+void gs_queue_drained(struct gs_queue *queue, uint64_t commands, uint64_t waited_ns)
 {
 	pthread_mutex_lock(&queue->lock);
 	if (commands > queue->drained)
 		queue->drained = commands;
+	/* What came behind a batch may have been waited for, and not the batch. */
 	if (gs_batch_open(queue) && queue->batch->command <= commands)
-		gs_batch_over(queue);
+		gs_batch_over(queue, queue->batch->command == queue->commands &&
+			      !__atomic_load_n(&gs_foreign_commands, __ATOMIC_RELAXED) ?
+			      waited_ns : 0);
 	pthread_mutex_unlock(&queue->lock);
 }
 
@@ -304,18 +307,19 @@ static CL_API_ENTRY cl_int CL_API_CALL finish(cl_command_queue handle)
 {
 	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, handle);
 	uint64_t commands = queue ? commands_of(queue) : 0;
+	uint64_t begun_ns = gs_cl_now();
 	cl_int rc = gs_cl.clFinish(handle);
 
 	if (queue) {
 		if (rc == CL_SUCCESS && queue->device)
-			gs_queue_drained(queue, commands);
+			gs_queue_drained(queue, commands, gs_cl_now() - begun_ns);
 		gs_object_put(&queue->object);
 	}
 	return rc;
 }
 
 /* If it is the batch's last command, all of it is over. The queue may be released meanwhile. */
-static void waited_for(cl_event event)
+static void waited_for(cl_event event, uint64_t waited_ns)
 {
 	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, queue_of(event));
 
@@ -323,18 +327,19 @@ static void waited_for(cl_event event)
 		return;
 	pthread_mutex_lock(&queue->lock);
 	if (queue->in_order && gs_batch_open(queue) && queue->batch->last == event)
-		gs_queue_drained(queue, queue->batch->command);
+		gs_queue_drained(queue, queue->batch->command, waited_ns);
 	pthread_mutex_unlock(&queue->lock);
 	gs_object_put(&queue->object);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
 {
+	uint64_t begun_ns = gs_cl_now();
 	cl_int rc = gs_cl.clWaitForEvents(n, events);
 
 	/* Of many, the last: the launcher's look at the batches finds the others. */
 	if (rc == CL_SUCCESS)
-		waited_for(events[n - 1]);
+		waited_for(events[n - 1], n == 1 ? gs_cl_now() - begun_ns : 0);
 	return rc;
 }
 

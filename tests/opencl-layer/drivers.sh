@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Time limit: 3600 s
 # The layer on other drivers than Debian's PoCL, and under another loader than ocl-icd:
-# what modes.sh and layer.sh look at must be the same there. Debian has none of them, so
+# what modes.sh, layer.sh and il.sh look at must be the same there. Debian has none of them, so
 # who has says where:
 #	GS_OPENCL_DRIVERS=FOLDER[:FOLDER...]	each with one driver's .icd file
 #	GS_OPENCL_LOADER=FOLDER			with another libOpenCL.so.1, as Khronos's
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 drivers=${GS_OPENCL_DRIVERS:-}
 [ -n "$drivers" ] || { echo "1..0 # SKIP GS_OPENCL_DRIVERS names no folder of a driver"; exit 4; }
 IFS=: read -ra folders <<<"$drivers"
-looks="tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh"
+looks="tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/il.sh"
 # shellcheck disable=SC2086
 set -- $looks
 [ -z "${GS_OPENCL_LOADER:-}" ] ||

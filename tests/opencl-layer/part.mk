@@ -2,7 +2,7 @@
 # The OpenCL layer, by programs that know nothing of it.
 cflags-tests/opencl-layer := -Iulib/include
 $(call program,tests/opencl-layer/api,$(addprefix tests/opencl-layer/,api.c events.c launches.c \
-	objects.c use.c),-lOpenCL -lpthread)
+	modules.c objects.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/holds,tests/opencl-layer/holds.c,$(O)/lib/libgpushare.a -lpthread)
@@ -19,6 +19,7 @@ $(call program,tests/opencl-layer/longer,tests/opencl-layer/longer.c $(corpus-ho
 $(call program,tests/opencl-layer/builds,tests/opencl-layer/builds.c $(corpus-host), \
 	$(O)/libgsopencl.a -lOpenCL)
 
+il-c := $(wildcard xform/opencl/*.c xform/spirv/*.c) xform/common.c
 $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -lpthread
@@ -27,8 +28,13 @@ $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 $(O)/tests/opencl-layer/fewer.so: $(call pic-objs,tests/opencl-layer/fewer.c)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
+
+# Stands for a driver that takes SPIR-V, with what it needs to know ours by.
+$(O)/tests/opencl-layer/il.so: $(call pic-objs,tests/opencl-layer/il.c $(il-c)) xform/include/gsspirv.h
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $(call pic-objs,tests/opencl-layer/il.c $(il-c))
 checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api fewer.so holds look stalls stops unload \
-	spy.so)
+	spy.so il.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.
 $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
@@ -37,8 +43,8 @@ $(O)/tests/opencl-layer/bench: tests/opencl-layer/bench $(addprefix $(O)/, \
 		ulib/gpushared/gpushared lib/gpushare/libgpushare-opencl.so)
 	$(Q)printf '#!/bin/sh\nexec %s/tests/opencl-layer/bench\n' "$(CURDIR)" >$@; chmod +x $@
 bench-y += opencl:$(O)/tests/opencl-layer/bench
-tests-y += $(addprefix tests/opencl-layer/,kept.sh threads.sh)
+tests-y += $(addprefix tests/opencl-layer/,kept.sh threads.sh il.sh)
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh
-full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh drivers.sh)
+full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh drivers.sh newer.sh)

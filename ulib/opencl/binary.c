@@ -32,6 +32,9 @@ void gs_binary_key(struct gs_rewritten *r, const char *text, size_t length)
 	gs_device_identity(&sha, shadow->id);
 	gs_sha256_add_part(&sha, shadow->options, strlen(shadow->options));
 	gs_sha256_add_part(&sha, text, length);
+	if (shadow->constants && shadow->constants->n)
+		gs_sha256_add_part(&sha, shadow->constants->of, shadow->constants->n *
+				   sizeof(*shadow->constants->of));
 	gs_sha256_end(&sha, r->key);
 }
 

@@ -173,6 +173,7 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	gs_hook_enqueue(&ours);
 	gs_hook_event(&ours);
 	gs_hook_program(&ours);
+	gs_hook_il(&ours);
 	gs_hook_kernel(&ours);
 	gs_hook_memory(&ours);
 	gs_hook_launch(&ours);

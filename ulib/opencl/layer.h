@@ -64,6 +64,7 @@ void gs_hook_queue(cl_icd_dispatch *table);
 void gs_hook_enqueue(cl_icd_dispatch *table);
 void gs_hook_event(cl_icd_dispatch *table);
 void gs_hook_program(cl_icd_dispatch *table);
+void gs_hook_il(cl_icd_dispatch *table);
 void gs_hook_kernel(cl_icd_dispatch *table);
 void gs_hook_memory(cl_icd_dispatch *table);
 void gs_hook_launch(cl_icd_dispatch *table);
@@ -249,22 +250,40 @@ struct gs_headers {
 	struct gs_header { char *name, *text; size_t length; } of[];
 };
 
+/* il.c: constants that a program has set in its intermediate language; never changed. */
+struct gs_constants {
+	uint32_t refs;
+	cl_uint n;
+	struct gs_constant { cl_uint id; uint32_t size; unsigned char value[16]; } of[];
+};
+
+void gs_constants_put(struct gs_constants *constants);
+struct gs_constants *gs_constants_get(struct gs_constants *constants);
+struct gs_constants *gs_constants_new(const struct gs_constant *of, cl_uint n);
+
 struct gs_program {
 	struct gs_object object;
 	cl_context context;
 	uint32_t kernels;		/* of it, that the program holds; atomic */
 	uint64_t build;			/* which the last one is; atomic, set under the lock */
 	pthread_mutex_t lock;		/* recursive; protects what follows */
+	bool il;			/* its source is intermediate language, not text */
 	char *source;			/* NULL: none that we know */
 	size_t length;
+	struct gs_constants *set;	/* for the next build; NULL: none */
+	bool lost;			/* one that was set isn't known */
 	char *options;			/* of the last build */
 	struct gs_headers *headers;	/* a reference; NULL: none */
+	struct gs_constants *constants;	/* likewise */
 	bool built;			/* from the source, alone, with these options */
 	bool remembered;		/* it is a binary, and this is where it came from */
 	const char *why;		/* it has no source that can be rewritten */
 	struct gs_program *more;	/* what it was linked of beside its source: no objects */
 	struct gs_shadow *shadow;	/* a reference; made when first needed */
 };
+
+/* A new program's record, program.c; NULL: no memory. */
+struct gs_program *gs_program_add(cl_program handle, cl_context context, const char *why);
 
 /* shadow.c */
 void gs_shadow_put(struct gs_shadow *shadow);

@@ -3,7 +3,8 @@
 # as well, so it is held to libgpushare's rules, and carries that library in it.
 # It is left out where OpenCL's headers aren't.
 opencl-headers := $(wildcard /usr/include/CL/cl_layer.h)
-opencl-src := $(wildcard ulib/opencl/*.c ulib/slicer/*.c xform/opencl/*.c) xform/common.c
+opencl-src := $(wildcard ulib/opencl/*.c ulib/slicer/*.c xform/opencl/*.c xform/spirv/*.c) \
+	xform/common.c
 opencl-so := $(O)/lib/gpushare/libgpushare-opencl.so
 cflags-ulib/opencl = $(ulib-flags) $(ulib-tsan)
 

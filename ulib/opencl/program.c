@@ -38,11 +38,13 @@ static void program_end(struct gs_object *object)
 		free(program->source);
 		free(program->options);
 		headers_put(program->headers);
+		gs_constants_put(program->constants);
+		gs_constants_put(program->set);
 		free(program);
 	}
 }
 
-static struct gs_program *program_add(cl_program handle, cl_context context, const char *why)
+struct gs_program *gs_program_add(cl_program handle, cl_context context, const char *why)
 {
 	struct gs_program *program = calloc(1, sizeof(*program));
 
@@ -85,7 +87,7 @@ with_source(cl_context context, cl_uint n, const char **strings, const size_t *l
 	    cl_int *err)
 {
 	cl_program handle = gs_cl.clCreateProgramWithSource(context, n, strings, lengths, err);
-	struct gs_program *program = handle ? program_add(handle, context, NULL) : NULL;
+	struct gs_program *program = handle ? gs_program_add(handle, context, NULL) : NULL;
 
 	if (program)
 		program->source = join(n, strings, lengths, &program->length);
@@ -97,60 +99,95 @@ static void binary_key(uint8_t key[GS_SHA256_BYTES], const void *binary, size_t 
 	struct gs_sha256 sha;
 
 	gs_sha256_init(&sha);
-	gs_sha256_add_part(&sha, "source of a binary", 18);
+	gs_sha256_add_part(&sha, "origin of a binary", 18);
 	gs_sha256_add_part(&sha, binary, length);
 	gs_sha256_end(&sha, key);
 }
 
-/*
- * Keeps on disk what a binary was made of: the options, a NUL, and the source. Not
- * if that may include files, which can be others by the time that it is loaded.
- */
+/* What a binary was made of, on disk; behind it the options and a NUL, constants, the source. */
+struct origin {
+	uint32_t il, n_constants, options, reserved;
+};
+
+/* Not if its text may include files, which can be others by the time that it is loaded. */
 static void remember(struct gs_program *program, const void *binary, size_t length)
 {
 	uint8_t key[GS_SHA256_BYTES];
-	size_t n;
-	char *both;
+	struct origin origin = { 0 };
+	size_t constants;
+	char *all, *at;
 
 	pthread_mutex_lock(&program->lock);
-	if (program->built && !program->more && !strstr(program->source, "include")) {
-		n = strlen(program->options) + 1;
-		both = malloc(n + program->length);
-		if (both) {
-			memcpy(both, program->options, n);
-			memcpy(both + n, program->source, program->length);
+	if (program->built && !program->more &&
+	    (program->il || !strstr(program->source, "include"))) {
+		origin.il = program->il;
+		origin.n_constants = program->constants ? program->constants->n : 0;
+		origin.options = (uint32_t)strlen(program->options) + 1;
+		constants = origin.n_constants * sizeof(struct gs_constant);
+		all = malloc(sizeof(origin) + origin.options + constants + program->length);
+		if (all) {
+			memcpy(all, &origin, sizeof(origin));
+			at = all + sizeof(origin);
+			memcpy(at, program->options, origin.options);
+			at += origin.options;
+			if (constants)
+				memcpy(at, program->constants->of, constants);
+			at += constants;
+			memcpy(at, program->source, program->length);
 			binary_key(key, binary, length);
-			gs_cache_put(key, both, n + program->length);
+			gs_cache_put(key, all, (size_t)(at - all) + program->length);
 		}
-		free(both);
+		free(all);
 	}
 	pthread_mutex_unlock(&program->lock);
+}
+
+/* False: it isn't what remember() writes, or there is no memory. */
+static bool read_origin(struct gs_program *program, const char *at, size_t n)
+{
+	struct origin origin;
+	size_t constants;
+
+	if (n < sizeof(origin))
+		return false;
+	memcpy(&origin, at, sizeof(origin));
+	at += sizeof(origin);
+	n -= sizeof(origin);
+	if (!origin.options || origin.options > n || at[origin.options - 1])
+		return false;
+	program->options = strdup(at);
+	at += origin.options;
+	n -= origin.options;
+	constants = origin.n_constants * sizeof(struct gs_constant);
+	if (constants > n)
+		return false;
+	program->constants = gs_constants_new((const void *)at, origin.n_constants);
+	at += constants;
+	n -= constants;
+	program->source = malloc(n + 1);
+	if (!program->options || !program->constants || !program->source)
+		return false;
+	memcpy(program->source, at, n);
+	program->source[n] = 0;
+	program->length = n;
+	program->il = origin.il;
+	return true;
 }
 
 static void recall(struct gs_program *program, const void *binary, size_t length)
 {
 	uint8_t key[GS_SHA256_BYTES];
-	void *both = NULL;
-	const char *end;
+	void *origin = NULL;
 	size_t n;
 
 	binary_key(key, binary, length);
-	if (gs_cache_get(key, &both, &n))
+	if (gs_cache_get(key, &origin, &n))
 		return;
-	end = memchr(both, 0, n);
-	if (end) {
-		n -= (size_t)(end + 1 - (char *)both);
-		program->options = strdup(both);
-		program->source = malloc(n + 1);
-		if (program->options && program->source) {
-			memcpy(program->source, end + 1, n);
-			program->source[n] = 0;
-			program->length = n;
-			program->built = program->remembered = true;
-			program->why = NULL;
-		}
+	if (read_origin(program, origin, n)) {
+		program->built = program->remembered = true;
+		program->why = NULL;
 	}
-	free(both);
+	free(origin);
 }
 
 static CL_API_ENTRY cl_program CL_API_CALL
@@ -160,7 +197,7 @@ with_binary(cl_context context, cl_uint n, const cl_device_id *ids, const size_t
 	cl_program handle = gs_cl.clCreateProgramWithBinary(context, n, ids, lengths, binaries,
 							    status, err);
 
-	struct gs_program *program = handle ? program_add(handle, context, "made from a binary") :
+	struct gs_program *program = handle ? gs_program_add(handle, context, "made from a binary") :
 				     NULL;
 
 	if (program && n == 1)
@@ -187,23 +224,13 @@ get_info(cl_program handle, cl_program_info what, size_t size, void *value, size
 }
 
 static CL_API_ENTRY cl_program CL_API_CALL
-with_il(cl_context context, const void *il, size_t length, cl_int *err)
-{
-	cl_program handle = gs_cl.clCreateProgramWithIL(context, il, length, err);
-
-	if (handle)
-		program_add(handle, context, "made from intermediate language");
-	return handle;
-}
-
-static CL_API_ENTRY cl_program CL_API_CALL
 with_built_in(cl_context context, cl_uint n, const cl_device_id *ids, const char *names,
 	      cl_int *err)
 {
 	cl_program handle = gs_cl.clCreateProgramWithBuiltInKernels(context, n, ids, names, err);
 
 	if (handle)
-		program_add(handle, context, "built into the driver");
+		gs_program_add(handle, context, "built into the driver");
 	return handle;
 }
 
@@ -212,6 +239,7 @@ struct before {
 	struct gs_program *program;	/* NULL: it stays as it is in any case */
 	char *options;
 	struct gs_headers *headers;
+	struct gs_constants *constants;
 	bool built;
 	uint64_t build;
 	const char *why;
@@ -235,13 +263,16 @@ static void build_begins(struct before *before, cl_program handle, const char *o
 	pthread_mutex_lock(&program->lock);
 	*before = (struct before){
 		.program = program, .options = program->options, .headers = program->headers,
-		.built = program->built, .build = program->build, .why = program->why,
-		.shadow = program->shadow,
+		.constants = program->constants, .built = program->built, .build = program->build,
+		.why = program->why, .shadow = program->shadow,
 	};
 	__atomic_store_n(&program->build, __atomic_add_fetch(&builds, 1, __ATOMIC_RELAXED),
 			 __ATOMIC_RELAXED);
+	if (program->lost)
+		why = "a constant that it has set isn't known";
 	program->shadow = NULL;
 	program->headers = headers;
+	program->constants = gs_constants_get(program->set);
 	program->options = strdup(options ? options : "");
 	program->built = program->options && !why;
 	program->why = why;
@@ -259,6 +290,7 @@ static void build_ended(struct before *before, cl_int rc)
 	struct gs_program *program = before->program;
 	struct gs_shadow *shadow = before->shadow;
 	struct gs_headers *headers = before->headers;
+	struct gs_constants *constants = before->constants;
 	char *options = before->options;
 
 	if (!program)
@@ -268,8 +300,10 @@ static void build_ended(struct before *before, cl_int rc)
 		shadow = program->shadow;
 		options = program->options;
 		headers = program->headers;
+		constants = program->constants;
 		program->options = before->options;
 		program->headers = before->headers;
+		program->constants = before->constants;
 		program->shadow = before->shadow;
 		program->built = before->built;
 		__atomic_store_n(&program->build, before->build, __ATOMIC_RELAXED);
@@ -284,6 +318,7 @@ static void build_ended(struct before *before, cl_int rc)
 	}
 	gs_shadow_put(shadow);
 	headers_put(headers);
+	gs_constants_put(constants);
 	free(options);
 	gs_object_put(&program->object);
 }
@@ -325,7 +360,7 @@ static bool header_take(struct gs_header *header, cl_program handle, const char 
 {
 	struct gs_program *program = gs_object_find(GS_PROGRAM, handle);
 
-	if (!program || !program->source || !name)
+	if (!program || !program->source || program->il || !name)
 		return false;
 	header->name = strdup(name);
 	header->text = malloc(program->length + 1);
@@ -361,13 +396,20 @@ compile(cl_program handle, cl_uint n, const cl_device_id *ids, const char *optio
 	cl_uint n_headers, const cl_program *headers, const char **names,
 	void (CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
-	struct gs_headers *taken = n_headers ? headers_take(n_headers, headers, names) : NULL;
+	struct gs_program *program = gs_object_find(GS_PROGRAM, handle);
+	struct gs_headers *taken = NULL;
+	cl_uint n_known = n_headers;
 	unsigned int tries = 0;
 	struct before before;
 	cl_int rc;
 
+	/* Drivers ignore those of intermediate language. */
+	if (program && program->il)
+		n_known = 0;
+	if (n_known)
+		taken = headers_take(n_known, headers, names);
 	build_begins(&before, handle, options, taken,
-		     n_headers && !taken ? "compiled with headers that aren't known" : NULL);
+		     n_known && !taken ? "compiled with headers that aren't known" : NULL);
 	do {
 		rc = gs_cl.clCompileProgram(handle, n, ids, options, n_headers, headers, names,
 					    notify, data);
@@ -384,6 +426,8 @@ static const char *not_linked(const struct gs_program *from, const char *options
 		return from && from->why ? from->why : "linked of an unknown program";
 	if (n == 1)
 		return NULL;
+	if (from->il)
+		return "linked of several, one of intermediate language";
 	/* they would reach into what was compiled without them */
 	if (options && strspn(options, " ") != strlen(options))
 		return "linked of several programs with options";
@@ -402,6 +446,8 @@ static bool copy_source(struct gs_program *to, struct gs_program *from)
 	to->headers = from->headers;
 	if (to->headers)
 		__atomic_add_fetch(&to->headers->refs, 1, __ATOMIC_RELAXED);
+	to->constants = gs_constants_get(from->constants);
+	to->il = from->il;
 	to->built = from->built && to->source && to->options;
 	to->why = from->why;
 	pthread_mutex_unlock(&from->lock);
@@ -420,7 +466,7 @@ static void linked(cl_program handle, cl_context context, const char *options, c
 		from = gs_object_find(GS_PROGRAM, inputs[i]);
 		why = not_linked(from, options, n);
 	}
-	program = program_add(handle, context, why);
+	program = gs_program_add(handle, context, why);
 	if (!program || why)
 		return;
 	for (i = 0, end = &program->more; i < n; i++) {
@@ -472,7 +518,6 @@ void gs_hook_program(cl_icd_dispatch *table)
 {
 	GS_HOOK(table, clCreateProgramWithSource, with_source);
 	GS_HOOK(table, clCreateProgramWithBinary, with_binary);
-	GS_HOOK(table, clCreateProgramWithIL, with_il);
 	GS_HOOK(table, clCreateProgramWithBuiltInKernels, with_built_in);
 	GS_HOOK(table, clGetProgramInfo, get_info);
 	GS_HOOK(table, clBuildProgram, build);

@@ -28,11 +28,13 @@ void gs_shadow_put(struct gs_shadow *shadow)
 
 	if (!shadow || __atomic_sub_fetch(&shadow->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	for (i = 0; shadow->rewritten && i < shadow->result.n_kernels * GSX_MODES; i++)
+	for (i = 0; shadow->rewritten && i < shadow->n_kernels * GSX_MODES; i++)
 		if (shadow->rewritten[0][i].program)
 			gs_cl.clReleaseProgram(shadow->rewritten[0][i].program);
 	free(shadow->rewritten);
-	gsx_cl_result_free(&shadow->result);
+	gsx_cl_result_free(&shadow->text);
+	gsx_spv_result_free(&shadow->module);
+	gs_constants_put(shadow->constants);
 	free(shadow->guard);
 	free(shadow->options);
 	free(shadow);
@@ -53,8 +55,13 @@ void gs_cut_free(struct gs_cut *cut)
 	free(cut);
 }
 
+static void not_transformed(struct gs_shadow *shadow, const char *error)
+{
+	snprintf(shadow->why, sizeof(shadow->why), "transforming: %s", error ? error : "no memory");
+}
+
 /* From the program's text to that of its shadows, and the report. */
-static void transform(struct gs_shadow *shadow, struct gs_program *program)
+static void transform_text(struct gs_shadow *shadow, struct gs_program *program)
 {
 	struct gsx_cl_options options = { .modes = GSX_BIT(GSX_SLICE) | GSX_BIT(GSX_WORKERS) };
 	struct gsx_cl_source source = { 0 };
@@ -66,20 +73,40 @@ static void transform(struct gs_shadow *shadow, struct gs_program *program)
 			 "no memory");
 	} else {
 		err = program->more ?
-			gs_source_link(program, shadow->id, &source, &options, &shadow->result) :
-			gsx_cl_transform(source.text, source.len, &options, &shadow->result);
+			gs_source_link(program, shadow->id, &source, &options, &shadow->text) :
+			gsx_cl_transform(source.text, source.len, &options, &shadow->text);
 		if (err)
-			snprintf(shadow->why, sizeof(shadow->why), "transforming: %s",
-				 shadow->result.error ? shadow->result.error : "no memory");
+			not_transformed(shadow, shadow->text.error);
+		shadow->kernels = shadow->text.kernels;
+		shadow->n_kernels = shadow->text.n_kernels;
 		/* what is linked has all of its guards within */
 		shadow->guard = strdup(program->more || !source.guard ? "" : source.guard);
 		shadow->options = source.options ? strdup(source.options) : NULL;
-		shadow->rewritten = calloc(shadow->result.n_kernels + 1,
-					   sizeof(*shadow->rewritten));
-		if (!shadow->guard || !shadow->options || !shadow->rewritten)
-			strcpy(shadow->why, "no memory");
 	}
 	gsx_cl_source_free(&source);
+}
+
+/* The same of modules. */
+static void transform_il(struct gs_shadow *shadow, struct gs_program *program)
+{
+	struct gsx_spv_options options = { .modes = GSX_BIT(GSX_SLICE) | GSX_BIT(GSX_WORKERS) };
+
+	if (gsx_spv_transform(program->source, program->length, &options, &shadow->module))
+		not_transformed(shadow, shadow->module.error);
+	shadow->il = true;
+	shadow->kernels = shadow->module.kernels;
+	shadow->n_kernels = shadow->module.n_kernels;
+	shadow->guard = strdup("");
+	shadow->options = strdup(program->options);
+	shadow->constants = gs_constants_get(program->constants);
+}
+
+static void transform(struct gs_shadow *shadow, struct gs_program *program)
+{
+	(program->il ? transform_il : transform_text)(shadow, program);
+	shadow->rewritten = calloc(shadow->n_kernels + 1, sizeof(*shadow->rewritten));
+	if (!*shadow->why && (!shadow->guard || !shadow->options || !shadow->rewritten))
+		strcpy(shadow->why, "no memory");
 }
 
 /*
@@ -119,7 +146,7 @@ static struct gs_shadow *shadow_of(const struct gs_kernel *kernel, cl_device_id 
 static char *text_of(const struct gs_shadow *shadow, const struct gsx_cl_kernel *kernel,
 		     enum gsx_mode mode, size_t *length)
 {
-	const struct gsx_cl_result *result = &shadow->result;
+	const struct gsx_cl_result *result = &shadow->text;
 	size_t at = 0, n = strlen(shadow->guard);
 	char *text = malloc(n + result->len[mode] + 1);
 	const struct gsx_cl_part *part;
@@ -141,16 +168,32 @@ static char *text_of(const struct gs_shadow *shadow, const struct gsx_cl_kernel 
 	return text;
 }
 
-static cl_program build_text(const struct gs_shadow *shadow, cl_context context, const char *text)
+static cl_program build(const struct gs_shadow *shadow, cl_context context, const char *text,
+			size_t length)
 {
-	cl_program program = gs_cl.clCreateProgramWithSource(context, 1, &text, NULL,
-							     &(cl_int){ 0 });
+	cl_program program = shadow->il ?
+		gs_il_create(context, text, length, shadow->constants) :
+		gs_cl.clCreateProgramWithSource(context, 1, &text, NULL, &(cl_int){ 0 });
 
 	if (program && gs_compile(program, shadow->id, shadow->options) != CL_SUCCESS) {
 		gs_cl.clReleaseProgram(program);
 		program = NULL;
 	}
 	return program;
+}
+
+/* Does it take the driver long to tell the binary of what was made for this kernel? */
+static bool is_large(const struct gs_shadow *shadow, const struct gsx_cl_kernel *info)
+{
+	uint64_t instructions = info->instructions;
+	uint32_t i;
+
+	if (!gs_device_is_pocl(shadow->id))
+		return false;
+	for (i = 0; shadow->il && i < shadow->n_kernels; i++)
+		if (&shadow->kernels[i] != info)
+			instructions += shadow->kernels[i].instructions;
+	return instructions > KEPT_OPS;
 }
 
 /* Is it what we take it for, as far as the driver can tell? */
@@ -169,9 +212,12 @@ static bool has_kernel(cl_program program, const struct gsx_cl_kernel *info, enu
 static void make_program(struct gs_rewritten *r, const struct gsx_cl_kernel *info,
 			 enum gsx_mode mode, cl_context context)
 {
-	size_t length;
-	char *text = text_of(r->shadow, info, mode, &length);
+	const struct gs_shadow *shadow = r->shadow;
+	size_t length = shadow->module.len[mode];
+	char *own = NULL, *text = shadow->module.module[mode];
 
+	if (!shadow->il)
+		text = own = text_of(shadow, info, mode, &length);
 	if (!text)
 		return;
 	gs_binary_key(r, text, length);
@@ -181,16 +227,17 @@ static void make_program(struct gs_rewritten *r, const struct gsx_cl_kernel *inf
 		r->program = NULL;
 	}
 	if (!r->program) {
-		r->program = build_text(r->shadow, context, text);
-		r->unkept = r->program && gs_cache_is_on() &&
-			(info->instructions <= KEPT_OPS || !gs_device_is_pocl(r->shadow->id));
+		r->program = build(shadow, context, text, length);
+		r->unkept = r->program && gs_cache_is_on() && !is_large(shadow, info);
 	}
-	free(text);
+	free(own);
 }
 
 static struct gs_rewritten *rewritten_of(const struct gs_cut *cut, enum gsx_mode mode)
 {
-	return &cut->shadow->rewritten[cut->info - cut->shadow->result.kernels][mode];
+	struct gs_shadow *shadow = cut->shadow;
+
+	return &shadow->rewritten[shadow->il ? 0 : cut->info - shadow->kernels][mode];
 }
 
 void gs_cut_keep(struct gs_cut *cut, enum gsx_mode mode)
@@ -202,15 +249,15 @@ void gs_cut_keep(struct gs_cut *cut, enum gsx_mode mode)
 		__atomic_store_n(&r->unkept, true, __ATOMIC_RELAXED);
 }
 
-static const struct gsx_cl_kernel *find_kernel(const struct gsx_cl_result *result,
+static const struct gsx_cl_kernel *find_kernel(const struct gs_shadow *shadow,
 					       const struct gs_kernel *kernel)
 {
 	uint32_t i;
 
-	for (i = 0; i < result->n_kernels; i++)
-		if (!strcmp(result->kernels[i].name, kernel->name))
-			return result->kernels[i].n_params == kernel->n_args ?
-				&result->kernels[i] : NULL;
+	for (i = 0; i < shadow->n_kernels; i++)
+		if (!strcmp(shadow->kernels[i].name, kernel->name))
+			return shadow->kernels[i].n_params == kernel->n_args ?
+				&shadow->kernels[i] : NULL;
 	return NULL;
 }
 
@@ -291,7 +338,7 @@ static struct gs_cut *cut_new(struct gs_kernel *kernel, cl_device_id id)
 	} else if (cut->shadow && cut->shadow->id != id) {
 		cut->why = other_device;
 	} else if (cut->shadow) {
-		cut->info = find_kernel(&cut->shadow->result, kernel);
+		cut->info = find_kernel(cut->shadow, kernel);
 		cut->why = !cut->info ? "it isn't in the program's text" :
 			cut->info->modes & GSX_BIT(GSX_SLICE) ? NULL :
 			refusal_of(cut->info, GSX_SLICE);

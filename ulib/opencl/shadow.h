@@ -10,13 +10,14 @@
 #define GS_OPENCL_SHADOW_H
 
 #include "../../xform/include/gsopencl.h"
+#include "../../xform/include/gsspirv.h"
 #include "../slicer/box.h"
 #include "../slicer/sha256.h"
 #include "layer.h"
 
 /*
  * One kernel of it for one mode, a program of its own, since programs have many kernels,
- * few of which are ever cut.
+ * few of which are ever cut. Of intermediate language all kernels' for one mode.
  */
 struct gs_rewritten {
 	struct gs_shadow *shadow;	/* no reference */
@@ -32,9 +33,14 @@ struct gs_shadow {
 	uint32_t refs;
 	cl_device_id id;
 	char why[120];			/* nothing of it can be cut; "": look at the kernel */
-	struct gsx_cl_result result;
+	bool il;
+	const struct gsx_cl_kernel *kernels;	/* of what follows */
+	uint32_t n_kernels;
+	struct gsx_cl_result text;
+	struct gsx_spv_result module;
 	char *guard, *options;
-	struct gs_rewritten (*rewritten)[GSX_MODES];	/* as result.kernels */
+	struct gs_constants *constants;	/* a reference; NULL: none */
+	struct gs_rewritten (*rewritten)[GSX_MODES];	/* as the kernels; of IL the first's only */
 };
 
 /* Of one kernel, for its shadow's device. */
@@ -56,6 +62,10 @@ int gs_source_link(struct gs_program *program, cl_device_id id, struct gsx_cl_so
 		   const struct gsx_cl_options *options, struct gsx_cl_result *result);
 /* All of a device that what is made for it depends on. */
 void gs_device_identity(struct gs_sha256 *sha, cl_device_id id);
+
+/* il.c: a program of it, with these constants; NULL: the driver refuses it, or one of them. */
+cl_program gs_il_create(cl_context context, const void *il, size_t length,
+			const struct gs_constants *constants);
 
 /* Not a reason: something must be made first, and the caller had no time for that. */
 extern const char gs_not_made[];

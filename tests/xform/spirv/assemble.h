@@ -38,7 +38,7 @@ static const struct {
 	{ "OpCopyMemory", 63 }, { "OpAccessChain", 65 }, { "OpInBoundsPtrAccessChain", 70 },
 	{ "OpDecorate", 71 }, { "OpMemberDecorate", 72 }, { "OpDecorationGroup", 73 },
 	{ "OpGroupDecorate", 74 }, { "OpCompositeExtract", 81 }, { "OpCopyObject", 83 },
-	{ "OpUConvert", 113 }, { "OpIAdd", 128 }, { "OpBitwiseOr", 197 },
+	{ "OpUConvert", 113 }, { "OpIAdd", 128 }, { "OpIMul", 132 }, { "OpBitwiseOr", 197 },
 	{ "OpLogicalNot", 168 }, { "OpSelect", 169 }, { "OpIEqual", 170 },
 	{ "OpINotEqual", 171 }, { "OpULessThan", 176 }, { "OpControlBarrier", 224 },
 	{ "OpMemoryBarrier", 225 }, { "OpAtomicLoad", 227 }, { "OpAtomicExchange", 229 },

@@ -100,6 +100,16 @@ done
 printf '40: 0\n40: -4\n40: 0\n' | diff - "$dir/out" >"$dir/diff"
 verdict $? "a group's memory limit refuses, and what is freed can be had again" "$dir/diff"
 
+# Of each kind of memory a second one is too much, but of what lies in another's.
+"$O/tests/opencl-layer/charge" 64 >"$dir/off" 2>&1
+sed '/^of another/!{ s/had, had, had$/had, -4, had/; /^shared\|^the same/s/-4/NULL/ }' "$dir/off" >"$dir/want"
+for _ in 1 2 3; do
+	GPUSHARE_GROUP=small OPENCL_LAYERS=$layer "$O/tests/opencl-layer/charge" 64 >"$dir/out" 2>&1
+	grep -q UNGATED "$dir/out" || break
+done
+grep -q ': had' "$dir/off" && diff "$dir/want" "$dir/out" >"$dir/diff"
+verdict $? "all kinds of memory are charged, refused and given back" "$dir/diff"
+
 # What counts is a stretch of time when what the kernels take is known: of the first
 # launches nothing is, so they aren't cut, and on a busy machine they take seconds.
 "$ctl" run -- "$look" busy 1 >/dev/null 2>&1

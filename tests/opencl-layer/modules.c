@@ -8,7 +8,7 @@ static void run(const char *what, cl_program p)
 	static const char *const names[] = { "k", "groups", "plain" };
 	cl_command_queue q = queue_new(IN_ORDER);
 	cl_mem m = buffer_new(N * 4);
-	cl_kernel k;
+	cl_kernel k, clone;
 	cl_int rc;
 	int i;
 
@@ -18,6 +18,11 @@ static void run(const char *what, cl_program p)
 		arg_mem(k, 0, m);
 		launch(q, k, N, 0, NULL, NULL);
 		launch(q, k, N, 0, NULL, NULL);
+		clone = clCloneKernel(k, &rc);
+		must(rc);
+		launch(q, clone, N, 0, NULL, NULL);
+		must(clFinish(q));
+		must(clReleaseKernel(clone));
 		must(clReleaseKernel(k));
 	}
 	print_buffer(what, q, m, N * 4);

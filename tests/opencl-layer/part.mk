@@ -6,6 +6,7 @@ $(call program,tests/opencl-layer/api,$(addprefix tests/opencl-layer/,api.c even
 $(call program,tests/opencl-layer/look,$(addprefix tests/opencl-layer/,look.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/stalls,$(addprefix tests/opencl-layer/,stalls.c use.c),-lOpenCL -lpthread)
 $(call program,tests/opencl-layer/holds,tests/opencl-layer/holds.c,$(O)/lib/libgpushare.a -lpthread)
+$(call program,tests/opencl-layer/charge,$(addprefix tests/opencl-layer/,charge.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/unload,tests/opencl-layer/unload.c,-ldl)
 $(call program,tests/opencl-layer/stops,$(addprefix tests/opencl-layer/,stops.c use.c),-lOpenCL)
 $(call program,tests/opencl-layer/ways,tests/opencl-layer/ways.c ulib/opencl/ways.c)
@@ -19,7 +20,6 @@ $(call program,tests/opencl-layer/longer,tests/opencl-layer/longer.c $(corpus-ho
 $(call program,tests/opencl-layer/builds,tests/opencl-layer/builds.c $(corpus-host), \
 	$(O)/libgsopencl.a -lOpenCL)
 
-il-c := $(wildcard xform/opencl/*.c xform/spirv/*.c) xform/common.c
 $(O)/tests/opencl-layer/spy.so: $(call pic-objs,tests/opencl-layer/spy.c)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -lpthread
@@ -30,10 +30,11 @@ $(O)/tests/opencl-layer/fewer.so: $(call pic-objs,tests/opencl-layer/fewer.c)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
 
 # Stands for a driver that takes SPIR-V, with what it needs to know ours by.
+il-c := $(wildcard xform/opencl/*.c xform/spirv/*.c) xform/common.c
 $(O)/tests/opencl-layer/il.so: $(call pic-objs,tests/opencl-layer/il.c $(il-c)) xform/include/gsspirv.h
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $(call pic-objs,tests/opencl-layer/il.c $(il-c))
-checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api fewer.so holds look stalls stops unload \
+checkdeps-y += $(addprefix $(O)/tests/opencl-layer/,api charge fewer.so holds look stalls stops unload \
 	spy.so il.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.

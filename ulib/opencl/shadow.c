@@ -14,7 +14,7 @@
 #include "../slicer/cache.h"
 #include "shadow.h"
 
-#define KEPT_OPS	4000	/* of a kernel: PoCL would compile a longer one for seconds */
+#define KEPT_OPS	4000	/* of a text or module: PoCL compiles longer ones for seconds */
 
 const char gs_not_made[] = "it isn't made yet";
 static const char one_group[] = "one group";

@@ -38,9 +38,9 @@ static struct texture *found(struct thread *t, const struct insn *i, const struc
 {
 	uint64_t h = val(t, o);
 	struct texture *x = o->kind == K_REG ? texture_find(h) : NULL;
-	uint8_t *p;
+	uint8_t *p = x ? NULL : mem_host(h, 8);
 
-	if (!x && (p = mem_host(h, 8))) {
+	if (p) {
 		memcpy(&h, p, 8);
 		x = texture_find(h);
 	}

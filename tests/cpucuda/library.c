@@ -193,7 +193,8 @@ EXPORT cuLibraryGetKernelCount(unsigned int *n, CUlibrary l)
 /* Managed variables are kept in device memory like the others: none is found here. */
 EXPORT cuLibraryGetManaged(CUdeviceptr *p, size_t *size, CUlibrary l, const char *name)
 {
-	(void)p, (void)size;
+	(void)p;
+	(void)size;
 	return IS(l, MAGIC_LIB) && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
 }
 

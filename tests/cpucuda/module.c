@@ -276,12 +276,12 @@ EXPORT cuModuleLoadFatBinary(CUmodule *out, const void *image)
 char *image_file(const char *path)
 {
 	FILE *f = fopen(path, "rb");
-	char *p = NULL;
-	long n;
+	long n = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
+	char *p = n >= 0 ? calloc(1, n + 64) : NULL;
 
 	if (!f)
 		return NULL;
-	if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0 && (p = calloc(1, n + 64))) {
+	if (p) {
 		rewind(f);
 		if (fread(p, 1, n, f) != (size_t)n) {
 			free(p);

@@ -3,49 +3,7 @@
  * What is submitted later than its call returned: errors of it, and what mustn't wait for it.
  * The driver on the CPU refuses launches as it is told.
  */
-#include <dlfcn.h>
-#include <pthread.h>
-#include "bed.h"
-
-#define WORDS	8192u	/* twice as many slices as may be in flight */
-#define NO_ROOM	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
-
-static struct world w;
-
-static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry one(.param .u64 o, .param .u32 n) {\n"
-	".reg .u32 %r<4>; .reg .u64 %d<3>; .reg .pred %p;\n"
-	"ld.param.u64 %d1, [o]; ld.param.u32 %r3, [n]; mov.u32 %r1, %ctaid.x;\n"
-	"setp.gt.u32 %p, %r3, 1; @%p trap;\n"
-	"mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;\n"
-	"ld.global.u32 %r2, [%d1]; add.u32 %r2, %r2, %r3; st.global.u32 [%d1], %r2; ret; }\n";
-
-struct bench {
-	struct program p;
-	CUfunction f;
-	CUdeviceptr d;
-	CUstream s, t;
-	CUevent e;
-	uint32_t *word;	/* a stream that waits for it goes on when it's 1 */
-	CUdeviceptr there;
-};
-
-/* The @n-th launch, or what it is, that reaches the driver is refused. */
-static void refuse(const char *what, uint64_t n)
-{
-	void (*plant)(const char *what, uint64_t n, int error) = (__typeof__(plant))dlsym(
-		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_refuse");
-
-	ASSERT_TRUE(plant != NULL);
-	plant(what, n, NO_ROOM);
-}
-
-static CUresult launch(struct bench *b, CUstream s, uint32_t n)
-{
-	void *args[] = { &b->d, &n };
-
-	return cuLaunchKernel(b->f, WORDS, 1, 1, 1, 1, 1, 0, s, args, NULL);
-}
+#include "late.h"
 
 static CUresult launch_packed(struct bench *b, CUstream s, uint32_t n)
 {
@@ -73,37 +31,11 @@ static CUresult launch_telling(struct bench *b, CUstream s, CUevent begun)
 	return cuLaunchKernelEx(&c, b->f, args, NULL);
 }
 
-static void bench_make(struct bench *b)
-{
-	program_start(&b->p);
-	MUST(cuModuleLoadData(&b->p.module, text));
-	MUST(cuModuleGetFunction(&b->f, b->p.module, "one"));
-	MUST(cuMemAlloc_v2(&b->d, 4 * WORDS));
-	MUST(cuMemsetD32_v2(b->d, 0, WORDS));
-	MUST(cuCtxSynchronize());	/* streams of this kind don't wait for that one */
-	MUST(cuStreamCreate(&b->s, 1));
-	MUST(cuStreamCreate(&b->t, 1));
-	MUST(cuEventCreate(&b->e, 0));
-	MUST(cuMemHostAlloc((void **)&b->word, 4096, 2));	/* mapped */
-	MUST(cuMemHostGetDevicePointer_v2(&b->there, b->word, 0));
-	MUST(launch(b, b->s, 0));	/* from now on its like is known */
-	MUST(cuCtxSynchronize());
-}
-
 /* Nothing that comes into the stream runs, so what is cut has a rest, which stays. */
 static void stall(struct bench *b)
 {
 	__atomic_store_n(b->word, 0, __ATOMIC_RELEASE);
 	MUST(cuStreamWaitValue32_v2(b->s, b->there, 1, 0));
-}
-
-static void child(void (*fn)(void *arg))
-{
-	bed_make(&w, 60000);
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
-	EXPECT_EQ(0, child_wait(child_start(fn, NULL)));
-	world_stop(&w, SIGTERM);
-	world_remove(&w);
 }
 
 static CUresult ask_stream(CUstream s)
@@ -622,81 +554,6 @@ static void forks(void *arg)
 TEST(fork_in_the_middle_of_a_rest)
 {
 	child(forks);
-}
-
-/* Contexts that end while launches by tickets are in them, and others after them. */
-static void ends(void *arg)
-{
-	static uint32_t out[WORDS];
-	struct bench b;
-	uint32_t i, k;
-
-	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "workers", 1);
-	for (i = 0; i < 8; i++) {
-		bench_make(&b);
-		OK(cuMemsetD32_v2(b.d, 0, WORDS));
-		OK(launch(&b, b.s, 1));
-		if (i & 1) {
-			OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
-			for (k = 0; k < WORDS && out[k] == 1; k++)
-				;
-			EXPECT_EQ(WORDS, k);
-		}
-		OK(launch(&b, b.t, 1));
-		OK(launch(&b, b.t, 1));
-		OK(cuCtxDestroy_v2(b.p.ctx));
-	}
-}
-
-TEST(contexts_end_with_launches_by_tickets)
-{
-	child(ends);
-}
-
-/* What launches by tickets need and can't get: they go whole, and nothing is lost by it. */
-static void without_room(void *arg)
-{
-	static uint32_t out[WORDS];
-	size_t left, before, total;
-	struct bench b;
-	uint32_t i;
-
-	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
-	program_start(&b.p);
-	MUST(cuModuleLoadData(&b.p.module, text));
-	MUST(cuModuleGetFunction(&b.f, b.p.module, "one"));
-	MUST(cuMemAlloc_v2(&b.d, 4 * WORDS));
-	MUST(cuMemsetD32_v2(b.d, 0, WORDS));
-	refuse("host memory", 1);
-	OK(launch(&b, NULL, 1));
-	OK(cuCtxSynchronize());
-	OK(cuMemGetInfo_v2(&before, &total));
-	refuse("host memory", 1);
-	OK(launch(&b, NULL, 1));
-	OK(cuCtxSynchronize());
-	OK(cuMemGetInfo_v2(&left, &total));
-	EXPECT_EQ(before, left);
-	EXPECT_EQ(2, launched("one", "whole"));
-	EXPECT_EQ(0, launched("one", "guarded"));
-	/* How far one came can't be asked: it runs on, and the next uses nothing of it. */
-	MUST(cuStreamCreate(&b.s, 1));
-	MUST(cuStreamCreate(&b.t, 1));
-	refuse("copy", 1);
-	EXPECT_EQ(NO_ROOM, launch(&b, b.s, 1));
-	OK(launch(&b, b.t, 1));
-	OK(cuCtxSynchronize());
-	EXPECT_EQ(1, launched("one", "guarded") - 1);
-	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
-	for (i = 0; i < WORDS && out[i] == 4; i++)
-		;
-	EXPECT_EQ(WORDS, i);
-}
-
-TEST(launches_by_tickets_without_room)
-{
-	child(without_room);
 }
 
 static void *load_slowly(void *arg)

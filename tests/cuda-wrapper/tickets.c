@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+/* Launches by tickets: how they end, and what they are without. */
+#include "late.h"
+
+/* Contexts that end while launches by tickets are in them, and others after them. */
+static void ends(void *arg)
+{
+	static uint32_t out[WORDS];
+	struct bench b;
+	uint32_t i, k;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "workers", 1);
+	for (i = 0; i < 8; i++) {
+		bench_make(&b);
+		OK(cuMemsetD32_v2(b.d, 0, WORDS));
+		OK(launch(&b, b.s, 1));
+		if (i & 1) {
+			OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+			for (k = 0; k < WORDS && out[k] == 1; k++)
+				;
+			EXPECT_EQ(WORDS, k);
+		}
+		OK(launch(&b, b.t, 1));
+		OK(launch(&b, b.t, 1));
+		OK(cuCtxDestroy_v2(b.p.ctx));
+	}
+}
+
+TEST(contexts_end_with_launches_by_tickets)
+{
+	child(ends);
+}
+
+/* What launches by tickets need and can't get: they go whole, and nothing is lost by it. */
+static void without_room(void *arg)
+{
+	static uint32_t out[WORDS];
+	size_t left, before, total;
+	struct bench b;
+	uint32_t i;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	program_start(&b.p);
+	MUST(cuModuleLoadData(&b.p.module, text));
+	MUST(cuModuleGetFunction(&b.f, b.p.module, "one"));
+	MUST(cuMemAlloc_v2(&b.d, 4 * WORDS));
+	MUST(cuMemsetD32_v2(b.d, 0, WORDS));
+	refuse("host memory", 1);
+	OK(launch(&b, NULL, 1));
+	OK(cuCtxSynchronize());
+	OK(cuMemGetInfo_v2(&before, &total));
+	refuse("host memory", 1);
+	OK(launch(&b, NULL, 1));
+	OK(cuCtxSynchronize());
+	OK(cuMemGetInfo_v2(&left, &total));
+	EXPECT_EQ(before, left);
+	EXPECT_EQ(2, launched("one", "whole"));
+	EXPECT_EQ(0, launched("one", "guarded"));
+	/* How far one came can't be asked: it runs on, and the next uses nothing of it. */
+	MUST(cuStreamCreate(&b.s, 1));
+	MUST(cuStreamCreate(&b.t, 1));
+	refuse("copy", 1);
+	EXPECT_EQ(NO_ROOM, launch(&b, b.s, 1));
+	OK(launch(&b, b.t, 1));
+	OK(cuCtxSynchronize());
+	EXPECT_EQ(1, launched("one", "guarded") - 1);
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 4; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+}
+
+TEST(launches_by_tickets_without_room)
+{
+	child(without_room);
+}
+
+TEST_MAIN()

@@ -62,8 +62,23 @@ CUresult capture_asked(const struct CUevent_st *e)
 	return CUDA_ERROR_CAPTURED_EVENT;
 }
 
+/* Captures that all threads have to mind, but those that said they know what they do. */
+static unsigned int global;
+static __thread CUstreamCaptureMode own_mode;
+
+bool capture_forbids(void)
+{
+	return global && own_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+void capture_over(struct CUstream_st *s)
+{
+	global -= s->global;
+	s->global = false;
+}
+
 static CUresult begin(struct CUstream_st *s, struct CUgraph_st *g,
-		      struct CUgraphNode_st *const *deps, size_t n)
+		      struct CUgraphNode_st *const *deps, size_t n, CUstreamCaptureMode mode)
 {
 	if (s == s->ctx->legacy)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -73,6 +88,8 @@ static CUresult begin(struct CUstream_st *s, struct CUgraph_st *g,
 	s->origin = true;
 	s->invalid = false;
 	s->capture_id = ++captures;
+	s->global = s->capture && mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	global += s->global;
 	return s->capture ? deps_set(&s->deps, &s->n_deps, deps, n) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -86,7 +103,7 @@ TWO(cuStreamBeginCapture_v2, _ptsz, (CUstream h, CUstreamCaptureMode mode), h, m
 	lock();
 	r = stream_of(h, per_thread, &s);
 	if (!r)
-		r = begin(s, NULL, NULL, 0);
+		r = begin(s, NULL, NULL, 0, mode);
 	unlock();
 	return r;
 }
@@ -108,7 +125,7 @@ TWO(cuStreamBeginCaptureToGraph, _ptsz,
 	lock();
 	r = stream_of(h, per_thread, &s);
 	if (!r)
-		r = begin(s, g, deps, n);
+		r = begin(s, g, deps, n, mode);
 	if (!r)
 		g->own = true;
 	unlock();
@@ -195,6 +212,7 @@ TWO(cuStreamEndCapture, _ptsz, (CUstream h, CUgraph *out), h, out)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r) {
 		g = s->capture;
+		capture_over(s);
 		if (s->invalid)
 			r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 		else if (!g->own && !joined(g, s))
@@ -272,12 +290,11 @@ TWO(cuStreamGetCaptureInfo_v3, _ptsz,
 
 EXPORT cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-	static __thread CUstreamCaptureMode now;
-	CUstreamCaptureMode old = now;
+	CUstreamCaptureMode old = own_mode;
 
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
-	now = *mode;
+	own_mode = *mode;
 	*mode = old;
 	return CUDA_SUCCESS;
 }

@@ -377,6 +377,7 @@ void stream_free(struct CUstream_st *s)
 	*p = s->next;
 	while (s->head)
 		pop(s);
+	capture_over(s);
 	free(s->deps);
 	s->magic = 0;
 	free(s);

@@ -311,6 +311,8 @@ EXPORT cuEventQuery(CUevent e)
 		r = CUDA_ERROR_NOT_INITIALIZED;
 	else if (e->capture)
 		r = capture_asked(e);
+	else if (capture_forbids())
+		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	else
 		r = e->ctx->error ? e->ctx->error :
 			event_done(e) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

@@ -32,6 +32,63 @@ TEST(contexts_end_with_launches_by_tickets)
 	child(ends);
 }
 
+struct own_launch {
+	struct bench *b;
+	pthread_t thread;
+	uint32_t done;
+};
+
+/* A thread's own stream has no rest: that call returns when all of it was done. */
+static void *launch_own(void *arg)
+{
+	struct own_launch *r = arg;
+	uint32_t n = 1;
+	void *args[] = { &r->b->d, &n };
+
+	OK(cuCtxSetCurrent(r->b->p.ctx));
+	OK(cuStreamWaitValue32_v2_ptsz(NULL, r->b->there, 1, 0));
+	OK(cuLaunchKernel_ptsz(r->b->f, WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+	__atomic_store_n(&r->done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static void beside_a_capture(void *arg)
+{
+	uint64_t whole = 0;
+	struct own_launch r;
+	struct bench b;
+	CUgraph graph;
+	bool done;
+	int tries;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	bench_make(&b);
+	for (tries = 0; tries < 50; tries++) {
+		r = (struct own_launch){ .b = &b };
+		__atomic_store_n(b.word, 0, __ATOMIC_RELEASE);
+		ASSERT_EQ(0, pthread_create(&r.thread, NULL, launch_own, &r));
+		usleep(50000);
+		MUST(cuStreamBeginCapture_v2(b.t, CU_STREAM_CAPTURE_MODE_GLOBAL));
+		usleep(50000);
+		done = __atomic_load_n(&r.done, __ATOMIC_SEQ_CST);
+		OK(cuStreamEndCapture(b.t, &graph));
+		__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);
+		pthread_join(r.thread, NULL);
+		OK(cuGraphDestroy(graph));
+		if (launched("one", "whole") == whole)
+			break;
+		whole++;	/* it came when the capture had begun */
+	}
+	EXPECT_FALSE(done);
+	EXPECT_EQ(2, launched("one", "guarded"));
+}
+
+TEST(a_capture_begins_beside_a_launch_by_tickets)
+{
+	child(beside_a_capture);
+}
+
 /* What launches by tickets need and can't get: they go whole, and nothing is lost by it. */
 static void without_room(void *arg)
 {

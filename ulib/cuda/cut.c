@@ -542,18 +542,24 @@ static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 	return AUTO;
 }
 
-/* The rest of it, by this thread. */
-static void finish(struct cut *c, enum gs_step s, CUresult *r)
+/*
+ * All of it, by this thread. When another's capture begins meanwhile, the driver refuses
+ * questions, unless this one says that it knows what it does.
+ */
+static void finish(struct cut *c, CUresult *r)
 {
+	int mode = CU_STREAM_CAPTURE_RELAXED;
+	enum gs_step s;
 	uint32_t n = 0;
 
-	while (s != GS_DONE) {
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+	while ((s = step(c, r)) != GS_DONE) {
 		if (s == GS_LATER)
 			gs_pause(n++);
 		else
 			n = 0;
-		s = step(c, r);
 	}
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 }
 
 /* Puts it into its stream; false: it is to be launched whole, and nothing was done. */
@@ -562,20 +568,19 @@ static bool put(struct cut *c, CUresult *r)
 	enum gs_place place = gs_rest_put(c->lane, &c->work, true,
 					  gs_is_like_before(c->record, c->l));
 	bool cut;
-	enum gs_step s;
 
 	*r = CUDA_SUCCESS;
 	if (place == GS_BEHIND)
 		return true;
-	s = step(c, r);
-	if (s != GS_DONE && place == GS_FIRST) {
+	if (place == GS_NOT_PUT) {
+		finish(c, r);
+	} else if (step(c, r) != GS_DONE) {
 		gs_rest_go(&c->work);
 		return true;
-	}
-	finish(c, s, r);
-	cut = !c->impossible;
-	if (place == GS_FIRST)
+	} else {
 		gs_rest_drop(&c->work);
+	}
+	cut = !c->impossible;
 	cut_free(&c->work);
 	return cut;
 }

@@ -145,6 +145,21 @@ static void behind(void *arg)
 		;
 	EXPECT_EQ(WORDS, i);
 
+	/* The first slice of one that nothing is before, and of one in a thread's own stream. */
+	OK(cuMemsetD32_v2(b.d, 0, WORDS));
+	OK(cuCtxSynchronize());
+	refuse("launch", 1);
+	OK(launch(&b, b.s, 1));
+	OK(cuStreamSynchronize(b.s));
+	refuse("launch", 1);
+	OK(launch(&b, CU_STREAM_PER_THREAD, 1));
+	OK(cuCtxSynchronize());
+	EXPECT_EQ(2, launched("one", "whole"));
+	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == 2; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+
 	/* A stream that is no more: its context tells. One of a context that ends: nobody. */
 	refuse("launch", 3);
 	OK(launch(&b, b.s, 1));

@@ -27,7 +27,7 @@ sanitized() {
 	nm -D "$so" | grep -q ' __[at]san_\| __ubsan_'
 }
 echo "TAP version 13"
-echo "1..11"
+echo "1..12"
 
 # One line a function: name first last kind version.
 tr -d '\n' <$names | sed 's/N(/\nN(/g; s/#undef/\n&/g' | sed -n \
@@ -59,6 +59,11 @@ for toolkit in 11000 11010 11030 11040 11050 11060; do
 done
 [ -z "$left" ]
 ok $? "versions tell the functions of the toolkits without headers" "$left"
+
+# The sources say what is handled, the script what is what.
+cuda=$(tests/cuda/toolkit) && include=$cuda/include || include=
+left=$(ulib/cuda/regenerate ${include:+"$include"} | diff $names -)
+ok $? "the table is what the script makes of it" "$left"
 
 # cuGetProcAddress() may find any of them for a pointer.
 left=$(tr -d '\n' <$names | sed 's/N(/\nN(/g; s/#undef/\n&/g' | sed -n \
@@ -98,12 +103,11 @@ fi
 
 known="the table knows all of the toolkit's functions"
 declared="our declarations are the toolkit's"
-if ! cuda=$(tests/cuda/toolkit); then
+if [ -z "$include" ]; then
 	skip "$known" "$cuda"
 	skip "$declared" "$cuda"
 	exit $bad
 fi
-include=$cuda/include
 echo '#include <cuda.h>' | gcc -E -P -D__CUDA_API_VERSION_INTERNAL -I"$include" -x c - | tr '\n' ' ' |
 	grep -oE '\bCUresult +cu[A-Z][A-Za-z0-9_]* *\(' | grep -oE 'cu[A-Z][A-Za-z0-9_]*' | sort -u >"$work/theirs"
 left=$(comm -23 "$work/theirs" "$work/names")

@@ -26,6 +26,8 @@ void corpus_expect(struct corpus_data *d, const struct corpus_run *r);
 char *corpus_read(const char *path, size_t *len);
 /* The PTX for a run, or NULL: it isn't built for this architecture. */
 char *corpus_text(const struct corpus_run *r, int cc, size_t *len);
+/* Makes PTX one that a driver of this version takes (as cuDriverGetVersion() tells it). */
+void corpus_suit(char *text, int driver);
 /* -1: alike (within the run's tolerance); else the first index that differs. */
 long corpus_differs(const struct corpus_run *r, const void *a, const void *b);
 /* Into a buffer as long as the kernel's parameters, each at its place. */

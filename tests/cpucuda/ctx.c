@@ -58,6 +58,14 @@ static void in_child(void)
 	forked = true;
 }
 
+/* The newest PTX of a toolkit: that of 12.4 is 8.4, but 12.6 brought none, and 13.0 is 9.0. */
+static uint32_t ptx_of(uint64_t version)
+{
+	uint64_t major = version / 1000, minor = version % 1000 / 10;
+
+	return (uint32_t)((major - 4) * 100 + minor - (major == 12 && minor > 5));
+}
+
 EXPORT cuInit(unsigned int flags)
 {
 	if (flags)
@@ -69,6 +77,8 @@ EXPORT cuInit(unsigned int flags)
 		pthread_atfork(NULL, NULL, in_child);
 		dev.seed = from_env("CPUCUDA_SEED", 1);
 		dev.cc = from_env("CPUCUDA_CC", 90);
+		dev.ptx = ptx_of(from_env("CPUCUDA_VERSION", 13000));
+		dev.mode = from_env("CPUCUDA_COMPUTE_MODE", 0);
 		dev.sms = from_env("CPUCUDA_SMS", 4);
 		dev.sms = dev.sms < 1 ? 1 : dev.sms > 64 ? 64 : dev.sms;
 		dev.limit = from_env("CPUCUDA_LIMIT", 2000000000);
@@ -86,7 +96,8 @@ EXPORT cuDriverGetVersion(int *v)
 {
 	if (!v)
 		return CUDA_ERROR_INVALID_VALUE;
-	*v = 13000;
+	/* Programs may ask before cuInit(). */
+	*v = (int)from_env("CPUCUDA_VERSION", 13000);
 	return CUDA_SUCCESS;
 }
 
@@ -254,6 +265,7 @@ static int attribute(int a, CUdevice d)
 	case 13: return 1000000;			/* kHz */
 	case 14: return MEM_ALIGN;			/* texture alignment */
 	case 15: case 16: return a == 15 ? 1 : (int)dev.sms;	/* overlap; multiprocessors */
+	case 20: return (int)dev.mode;
 	case 19: case 31: return 1;	/* can map host memory; concurrent kernels */
 	case 21 ... 29: case 45: case 46: case 55 ... 65: case 69 ... 71:
 		return 16384;				/* textures, surfaces: elements, layers */

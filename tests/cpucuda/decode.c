@@ -618,6 +618,8 @@ static int decode(struct decoder *d, uint32_t n, const struct piece *pieces, con
 		err = ptx_parse(&d[k].m, pieces[k].text, pieces[k].len, file, (size_t)1 << 30);
 		if (err)
 			decode_fail(&d[k], err, d[k].m.err_line, "%s", d[k].m.err_text);
+		else if (dev.ptx && d[k].m.version > dev.ptx)
+			err = decode_fail(&d[k], -EPROTONOSUPPORT, 1, "PTX of a newer version");
 		else
 			err = declarations(&d[k]);
 	}

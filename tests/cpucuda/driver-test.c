@@ -559,6 +559,31 @@ TEST(graphs_by_capture)
 	OK(cuCtxSynchronize());
 }
 
+/* A driver of CUDA 12.4 knows PTX up to 8.4, of 12.6 up to 8.5. */
+TEST(ptx_of_a_newer_toolkit_is_refused)
+{
+	static const char body[] = "\n.target sm_75\n.address_size 64\n.visible .entry e() { ret; }";
+	char text[2][100], corpus[100];
+	CUmodule m;
+	int v;
+
+	setenv("CPUCUDA_VERSION", "12060", 1);
+	start();
+	MUST(cuDriverGetVersion(&v));
+	EXPECT_EQ(12060, v);
+	snprintf(text[0], sizeof(text[0]), ".version 8.5%s", body);
+	snprintf(text[1], sizeof(text[1]), ".version 8.6%s", body);
+	OK(cuModuleLoadData(&m, text[0]));
+	EXPECT_EQ(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&m, text[1]));
+	/* The corpus's is made one that it takes, */
+	snprintf(corpus, sizeof(corpus), "// by nvcc\n.version 9.0%s", body);
+	EXPECT_EQ(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&m, corpus));
+	corpus_suit(corpus, 13000);
+	EXPECT_TRUE(strstr(corpus, ".version 9.0\n") != NULL);	/* only if it needs to be */
+	corpus_suit(corpus, v);
+	OK(cuModuleLoadData(&m, corpus));
+}
+
 TEST(names_have_versions)
 {
 	CUdriverProcAddressQueryResult q;

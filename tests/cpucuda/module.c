@@ -178,7 +178,9 @@ struct CUmod_st *module_load(struct CUctx_st *c, const struct image *image, CUre
 		mem_free_owner(m);
 		free(m->p);
 		free(m);
-		*r = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
+		*r = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY :
+			err == -EPROTONOSUPPORT ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION :
+			CUDA_ERROR_INVALID_PTX;
 		return NULL;
 	}
 	m->next = modules;

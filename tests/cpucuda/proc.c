@@ -19,6 +19,7 @@ static const struct { CUresult r; const char *name, *text; } errors[] = {
 	E(CUDA_ERROR_INVALID_CONTEXT, "no or an invalid context"),
 	E(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image has no PTX for this device"),
 	E(CUDA_ERROR_INVALID_PTX, "the PTX could not be read"),
+	E(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the PTX is of a newer toolkit than the driver"),
 	E(CUDA_ERROR_FILE_NOT_FOUND, "file not found"),
 	E(CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, "symbol not found"),
 	E(CUDA_ERROR_INVALID_HANDLE, "invalid handle"), E(CUDA_ERROR_NOT_FOUND, "not found"),

@@ -94,7 +94,8 @@ struct grid {
 /* Settings and counters, see cpucuda.h */
 struct device {
 	uint32_t sms, warps_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, cc;
-	uint32_t stack_bytes;
+	uint32_t stack_bytes, mode;
+	uint32_t ptx;			/* the newest version that is taken, 9.0 is 900 */
 	bool shuffle_blocks;
 	uint64_t seed, limit;
 	uint64_t steps, blocks_run, launches;

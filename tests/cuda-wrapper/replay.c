@@ -16,7 +16,7 @@
 #define MUST(x) must(x, #x)
 
 static CUstream stream;
-static int cc = 75;
+static int cc = 75, version;
 
 static void must(CUresult r, const char *what)
 {
@@ -121,6 +121,7 @@ static void run(const struct corpus_run *r, int form, const CUdeviceptr buf[5], 
 	text = corpus_text(r, cc, &len);
 	if (!text)
 		return;
+	corpus_suit(text, version);
 	if (form % 3 == 1)
 		text = linked(text, len);
 	if (form & 8) {
@@ -180,6 +181,7 @@ int main(int argc, char **argv)
 	if (corpus_data_make(&d))
 		return 1;
 	MUST(cuInit(0));
+	MUST(cuDriverGetVersion(&version));
 	MUST(cuDeviceGetAttribute(&major, 75, 0));
 	if (major >= 9)
 		cc = 90;

@@ -15,7 +15,8 @@
 #define SEED 31u
 
 #define DRIVER(X) \
-	X(cuInit) X(cuDeviceGetAttribute) X(cuDeviceGetName) X(cuDevicePrimaryCtxRetain) \
+	X(cuInit) X(cuDriverGetVersion) \
+	X(cuDeviceGetAttribute) X(cuDeviceGetName) X(cuDevicePrimaryCtxRetain) \
 	X(cuCtxSetCurrent) X(cuCtxSynchronize) X(cuModuleLoadDataEx) X(cuModuleGetFunction) \
 	X(cuModuleUnload) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemHostAlloc) \
 	X(cuMemHostGetDevicePointer_v2) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemsetD8_v2) \
@@ -35,7 +36,7 @@ struct ctx {
 	CUstream s[2];
 	volatile uint32_t *words;	/* stop, and 16 further on the quota */
 	CUdeviceptr words_dev;
-	int cc, sms;
+	int cc, sms, version;
 };
 
 struct job {
@@ -69,19 +70,25 @@ static void open_driver(struct ctx *c)
 	char name[100] = "";
 	int k, major, minor;
 
+	CUresult r;
+
 	if (!h)
 		SKIP("no libcuda.so.1");
 #define X(name) cu.name = (__typeof__(cu.name))dlsym(h, #name); ASSERT_TRUE(cu.name != NULL);
 	DRIVER(X)
 #undef X
-	if (cu.cuInit(0) || cu.cuDevicePrimaryCtxRetain(&ctx, 0))
+	r = cu.cuInit(0);
+	if (r == CUDA_ERROR_NO_DEVICE)
 		SKIP("no CUDA device");
+	MUST(r);	/* there is one, and it doesn't work */
+	MUST(cu.cuDevicePrimaryCtxRetain(&ctx, 0));
 	MUST(cu.cuCtxSetCurrent(ctx));
 	MUST(cu.cuDeviceGetName(name, sizeof(name), 0));
 	MUST(cu.cuDeviceGetAttribute(&major, (CUdevice_attribute)75, 0));
 	MUST(cu.cuDeviceGetAttribute(&minor, (CUdevice_attribute)76, 0));
 	MUST(cu.cuDeviceGetAttribute(&c->sms, (CUdevice_attribute)16, 0));
 	c->cc = major * 10 + minor >= 90 ? 90 : 75;
+	MUST(cu.cuDriverGetVersion(&c->version));
 	printf("# %s, sm_%d%d, %d multiprocessors, seed %u\n", name, major, minor, c->sms, SEED);
 	for (k = 0; k < 5; k++)
 		MUST(cu.cuMemAlloc_v2(&c->buf[k], CORPUS_BYTES));
@@ -320,6 +327,7 @@ static void run_file(const char *file)
 		if (!text) {
 			text = corpus_text(r, c.cc, &len);
 			ASSERT_TRUE(text != NULL);
+			corpus_suit(text, c.version);
 			ASSERT_EQ(0, gsx_ptx_transform(text, len, NULL, &x));
 		}
 		for (i = 0; i < x.n_kernels; i++)

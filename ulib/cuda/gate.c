@@ -64,7 +64,7 @@ void gs_pause(uint32_t n)
 	if (n < 20)
 		sched_yield();
 	else
-		sleep_ns(n < 60 ? 20000 : 100000);
+		sleep_ns(n < GS_QUICK_LOOKS ? 20000 : 100000);
 }
 
 static bool keep(void)

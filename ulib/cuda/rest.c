@@ -197,6 +197,7 @@ static void *feeder_main(void *arg)
 	enum gs_step step;
 
 	prctl(PR_SET_NAME, "gpushare-feed");
+	prctl(PR_SET_TIMERSLACK, 1000ul);
 	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 	pthread_mutex_lock(&lock);
 	for (;;) {
@@ -226,6 +227,13 @@ static void *feeder_main(void *arg)
 		} else if (step == GS_LATER && ++later >= n) {
 			later = 0;	/* all wait for the device */
 			pthread_mutex_unlock(&lock);
+			/*
+			 * Who waits for what runs by tickets has the device within two looks
+			 * and a block: one sees that it is asked back, one that it ended.
+			 */
+			if (looks == GS_QUICK_LOOKS &&
+			    __atomic_load_n(&dev->waiters, __ATOMIC_RELAXED))
+				looks = GS_QUICK_LOOKS - 1;
 			gs_pause(looks++);
 			pthread_mutex_lock(&lock);
 		}

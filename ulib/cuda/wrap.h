@@ -153,6 +153,7 @@ void gs_lanes_forget(void);		/* in a forked child */
  */
 uint64_t gs_admit(struct gs_device *dev, uint64_t est_ns);
 void gs_ended(struct gs_device *dev, uint64_t n, uint64_t est_ns);
+#define GS_QUICK_LOOKS 60u	/* so many are at most 20 us apart, more 100 us */
 void gs_pause(uint32_t n);
 bool gs_thread(void *(*start)(void *arg), void *arg);	/* of ours, that ends with the process */
 bool gs_is_keeper(void);

@@ -5,13 +5,19 @@
  * CPU in every check, where the figures say nothing but that they can be taken. Each
  * program is measured with the wrapper and with the bare driver in turns:
  *
- *  - alone: short kernels, a launch each; kernels of a millisecond;
+ *  - alone: short kernels, a launch each; kernels of a millisecond, which go whole; of
+ *    twenty, which are cut;
  *  - 2, 4 and 8 tenants: what they did together against what they do bare, and how
  *    far the most served is ahead of the least, by work done;
- *  - two tenants of weight 1 and 3: how far their parts are from what is due;
- *  - from the arbiter's word to the device given back, with long kernels, which are cut.
+ *  - 2, 4 and 8 tenants of different weights: how far the part of the one that is worst
+ *    off is from what is due, in hundredths of the whole;
+ *  - from the arbiter's word to the device given back, with long kernels: as they are cut
+ *    by themselves, into slices; and by tickets and by workers, with short blocks, as
+ *    what a block has begun it ends.
  *
- * Each figure is a line "figure NAME VALUE UNIT TARGET", - for no target.
+ * Each figure is a line "figure NAME VALUE UNIT TARGET", - for no target; what it was
+ * measured on is a line "device ...". Exits with 4 where the device takes one process at
+ * a time: what needs several isn't measured then.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -27,8 +33,8 @@
 static struct world w;
 static uint64_t span_ns = 10 * SEC;	/* of one measurement */
 static const char *self, *driver, *wrapper;
-/* A kernel of a millisecond, and one of twenty. */
-static uint32_t blocks, steps, long_steps;
+/* A kernel of a millisecond: eight waves of blocks. */
+static uint32_t blocks, steps;
 static volatile uint64_t *work;		/* a word for each tenant: kernels done */
 
 static void figure(const char *name, double value, const char *unit, const char *target)
@@ -43,64 +49,123 @@ static uint32_t number(const char *variable)
 	return text ? (uint32_t)strtoul(text, NULL, 0) : 0;
 }
 
+/*
+ * A loop that a compiler leaves in: one without effects is nothing to an assembler that
+ * looks for it, and ptxas does.
+ */
+static const char text[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry work(.param .u32 steps) {\n"
+	".reg .u32 %r<3>; .reg .pred %p; .shared .align 4 .b8 word[4];\n"
+	"ld.param.u32 %r1, [steps]; mov.u32 %r2, 0;\n"
+	"L: add.u32 %r2, %r2, 1; st.volatile.shared.u32 [word], %r2;\n"
+	"setp.lt.u32 %p, %r2, %r1; @%p bra L; ret; }\n";
+
+static CUfunction kernel;
+
+static void start(void)
+{
+	CUcontext ctx;
+	CUmodule m;
+
+	MUST(cuInit(0));
+	MUST(cuCtxCreate_v2(&ctx, 0, 0));
+	MUST(cuModuleLoadData(&m, text));
+	MUST(cuModuleGetFunction(&kernel, m, "work"));
+}
+
+static void launch(uint32_t n_blocks, uint32_t n_steps, CUstream s)
+{
+	void *args[] = { &n_steps };
+
+	MUST(cuLaunchKernel(kernel, n_blocks, 1, 1, 1, 1, 1, 0, s, args, NULL));
+}
+
 /* How long it takes, in ns, with the end awaited. */
-static uint64_t timed(struct program *p, uint32_t n, uint32_t count)
+static uint64_t timed(uint32_t n_blocks, uint32_t n_steps, uint32_t count)
 {
 	uint64_t began = now_ns();
 
 	while (count--)
-		MUST(program_spin(p, blocks, n, NULL));
+		launch(n_blocks, n_steps, NULL);
 	MUST(cuCtxSynchronize());
 	return now_ns() - began;
 }
 
-/* In a child, as this process must not begin CUDA. Prints: blocks steps. */
+static int attribute(int which)
+{
+	int value = 0;
+
+	return cuDeviceGetAttribute(&value, (CUdevice_attribute)which, 0) ? 0 : value;
+}
+
+/*
+ * In a child, as this process must not begin CUDA. Prints: blocks, steps, whether several
+ * processes may use it, and what the device is. One process at a time is the compute mode
+ * (attribute 20) 3, but for programs that go by MPS (133).
+ */
 static int calibrate(void)
 {
-	struct program p;
+	char name[100] = "", pci[32] = "";
 	uint64_t ns = 0;
-	int units = 1;
+	int version = 0;
 
-	program_start(&p);
-	MUST(cuDeviceGetAttribute(&units, (CUdevice_attribute)16, 0));
-	blocks = (uint32_t)units * 256;		/* eight waves of the smallest blocks */
+	start();
+	MUST(cuDriverGetVersion(&version));
+	MUST(cuDeviceGetName(name, sizeof(name), 0));
+	MUST(cuDeviceGetPCIBusId(pci, sizeof(pci), 0));
+	blocks = (uint32_t)attribute(16) * 256;	/* 32 at a time on each */
 	for (steps = 1; steps < 1u << 24; steps *= 2) {
-		timed(&p, steps, 1);
-		ns = timed(&p, steps, 4) / 4;
+		timed(blocks, steps, 1);
+		ns = timed(blocks, steps, 4) / 4;
 		if (ns >= MS / 2)
 			break;
 	}
-	printf("%u %u\n", blocks, (uint32_t)(steps * MS / (ns ? ns : 1)) + 1);
+	if (ns < MS / 2) {
+		test_fail("%u steps take no time", steps);
+		return 1;
+	}
+	printf("%u %u %d %s, sm_%d%d, %s, CUDA %d.%d%s\n", blocks,
+	       (uint32_t)(steps * MS / (ns ? ns : 1)) + 1, attribute(20) == 3 && !attribute(133),
+	       name, attribute(75), attribute(76), pci, version / 1000, version % 1000 / 10,
+	       attribute(133) ? ", by MPS" : "");
 	return 0;
+}
+
+/* What a program launches: so many blocks of so many steps. */
+static void choose(const char *what)
+{
+	if (!strcmp(what, "launch")) {
+		blocks = 1;
+		steps = 1;
+	} else if (!strncmp(what, "long", 4)) {
+		blocks *= 20;
+	} else if (!strncmp(what, "small", 5)) {	/* as long, of blocks an eighth as long */
+		blocks *= 160;
+		steps = steps / 8 + 1;
+	}
 }
 
 static int alone(const char *what)
 {
-	bool is_short = !strcmp(what, "short");
-	uint32_t count = is_short ? 2000 : 50;
-	struct program p;
+	uint32_t count = !strcmp(what, "launch") ? 2000 : !strcmp(what, "long") ? 5 : 50;
 	uint64_t ns;
 
-	if (is_short) {
-		blocks = 1;
-		steps = 1;
-	}
-	program_start(&p);
-	timed(&p, steps, count);
-	ns = timed(&p, steps, count);
+	start();
+	timed(blocks, steps, count);
+	ns = timed(blocks, steps, count);
 	printf("%f\n", (double)ns / count);
 	return 0;
 }
 
 /* Works until it is killed; what is done is counted by the ends of its kernels. */
-static int tenant(int n, uint32_t each)
+static int tenant(int n)
 {
 	uint64_t done = 0;
-	struct program p;
 	CUevent ended[2];
 	CUstream s;
 
-	program_start(&p);
+	start();
 	MUST(cuStreamCreate(&s, 1));
 	MUST(cuEventCreate(&ended[0], 2));
 	MUST(cuEventCreate(&ended[1], 2));
@@ -109,33 +174,41 @@ static int tenant(int n, uint32_t each)
 			MUST(cuEventSynchronize(ended[done % 2]));
 			work[n] = done - 1;
 		}
-		MUST(program_spin(&p, blocks, each, s));
+		launch(blocks, steps, s);
 		MUST(cuEventRecord(ended[done % 2], s));
 	}
 	return 0;
 }
 
+/* Before what LD_LIBRARY_PATH says: the driver may have more of its own there. */
+static void put_first(const char *folder)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char all[2 * PATH_MAX];
+
+	snprintf(all, sizeof(all), "%s%s%s", folder, old ? ":" : "", old ? old : "");
+	setenv("LD_LIBRARY_PATH", all, 1);
+}
+
 /* A program over the wrapper or the bare driver; @out: a pipe for what it prints. */
 static pid_t begin(bool wrapped, const char *group, const char *what, int n, int out)
 {
-	char text[16], value[16];
+	char number_text[16], value[16];
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	setenv("LD_LIBRARY_PATH", wrapped ? wrapper : driver, 1);
+	put_first(wrapped ? wrapper : driver);
 	if (group)
 		setenv("GPUSHARE_GROUP", group, 1);
 	snprintf(value, sizeof(value), "%u", blocks);
 	setenv("MEASURE_BLOCKS", value, 1);
 	snprintf(value, sizeof(value), "%u", steps);
 	setenv("MEASURE_STEPS", value, 1);
-	snprintf(value, sizeof(value), "%u", long_steps);
-	setenv("MEASURE_LONG_STEPS", value, 1);
-	snprintf(text, sizeof(text), "%d", n);
+	snprintf(number_text, sizeof(number_text), "%d", n);
 	if (out >= 0)
 		dup2(out, STDOUT_FILENO);
-	execl(self, self, what, text, NULL);
+	execl(self, self, what, number_text, NULL);
 	_exit(127);
 }
 
@@ -264,14 +337,24 @@ static void tenants(int n)
 	figure(name, unfairness(bare, n), "x", "-");
 }
 
-static void weights(void)
+static void weights(int n)
 {
-	double done[MOST], all, error;
+	static const uint32_t of[MOST] = { 100, 300, 200, 400, 100, 100, 200, 300 };
+	double done[MOST], all, due = 0, error, worst = 0;
+	char name[64];
+	int i;
 
-	run(true, 2, "tenant", (uint32_t[]){ 100, 300 }, done);
-	all = sum(done, 2);
-	error = all ? 100 * done[0] / all - 25 : 25;
-	figure("share.error", error < 0 ? -error : error, "%", "2");
+	run(true, n, "tenant", of, done);
+	all = sum(done, n);
+	for (i = 0; i < n; i++)
+		due += of[i];
+	for (i = 0; i < n; i++) {
+		error = all ? 100 * (done[i] / all - of[i] / due) : 100;
+		error = error < 0 ? -error : error;
+		worst = error > worst ? error : worst;
+	}
+	snprintf(name, sizeof(name), "%d-tenants.share-error", n);
+	figure(name, worst, "%", "2");
 }
 
 static int by_size(const void *a, const void *b)
@@ -281,28 +364,36 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void measure_yields(void)
+/* @cut: how their kernels are cut, NULL as the wrapper wants. A @unit is so many ns. */
+static void measure_yields(const char *way, const char *cut, const char *what, double unit_ns,
+			   const char *unit, const char *target)
 {
-	struct gpushare_device dev = world_device(&w, KEY);
-	double done[MOST], us;
+	double done[MOST];
+	char name[64];
 	size_t n;
 
+	if (cut)
+		setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	memset(&yields, 0, sizeof(yields));
 	yields.arbiter = world_connect(&w);
 	ASSERT_EQ(0, gs_transport_events(yields.arbiter, 1ull << GPUSHARE_EVENT_PREEMPT |
 					 1ull << GPUSHARE_EVENT_YIELDED));
-	run(true, 2, "long", NULL, done);
+	run(true, 2, what, NULL, done);
 	gs_transport_close(yields.arbiter);
 	yields.arbiter = NULL;
+	unsetenv("GPUSHARE_CUDA_CUT");
 	n = yields.n;
 	if (!n) {
-		test_fail("nobody was asked to yield");
+		test_fail("%s: nobody was asked to yield", way);
 		return;
 	}
 	qsort(yields.took, n, sizeof(*yields.took), by_size);
-	us = (double)dev.slice_us;
-	figure("yields.count", (double)n, "yields", "-");
-	figure("yields.median", (double)yields.took[n / 2] / 1e3 / us, "slices", "-");
-	figure("yields.p99", (double)yields.took[n * 99 / 100] / 1e3 / us, "slices", "1.2");
+	snprintf(name, sizeof(name), "yields-%s.count", way);
+	figure(name, (double)n, "yields", "-");
+	snprintf(name, sizeof(name), "yields-%s.median", way);
+	figure(name, (double)yields.took[n / 2] / unit_ns, unit, "-");
+	snprintf(name, sizeof(name), "yields-%s.p99", way);
+	figure(name, (double)yields.took[n * 99 / 100] / unit_ns, unit, target);
 }
 
 static void map_work(const char *path)
@@ -315,10 +406,12 @@ static void map_work(const char *path)
 	close(fd);
 }
 
-static void set_up(void)
+/* Whether several processes may use the device. */
+static bool set_up(void)
 {
 	const char *named = getenv("MEASURE_DRIVER"), *o = getenv("O"), *ms = getenv("MEASURE_MS");
-	char answer[64], path[PATH_MAX], *end;
+	char answer[300], path[PATH_MAX];
+	int one_process = 0, at = 0;
 
 	bed_make(&w, 100);
 	if (named)
@@ -341,11 +434,11 @@ static void set_up(void)
 	setenv("MEASURE_WORK", path, 1);
 	map_work(path);
 	ask(false, "calibrate", answer, sizeof(answer));
-	blocks = (uint32_t)strtoul(answer, &end, 0);
-	steps = (uint32_t)strtoul(end, NULL, 0);
-	long_steps = steps * 20;
+	ASSERT_EQ(3, sscanf(answer, "%u %u %d %n", &blocks, &steps, &one_process, &at));
 	ASSERT_TRUE(blocks > 0 && steps > 0);
+	printf("device %s", answer + at);
 	printf("# a millisecond is %u blocks of %u steps\n", blocks, steps);
+	return !one_process;
 }
 
 static int be_program(char **argv)
@@ -354,32 +447,54 @@ static int be_program(char **argv)
 		return calibrate();
 	blocks = number("MEASURE_BLOCKS");
 	steps = number("MEASURE_STEPS");
-	if (strcmp(argv[1], "tenant") && strcmp(argv[1], "long"))
+	choose(argv[1]);
+	if (strcmp(argv[1], "tenant") && !strstr(argv[1], "-tenant"))
 		return alone(argv[1]);
 	map_work(getenv("MEASURE_WORK"));
-	return tenant(atoi(argv[2]), strcmp(argv[1], "long") ? steps :
-		      number("MEASURE_LONG_STEPS"));
+	return tenant(atoi(argv[2]));
+}
+
+static void measure_alone(void)
+{
+	double ns[2];
+
+	compare("launch", ns);
+	figure("alone.launch", (ns[0] - ns[1]) / 1e3, "us-more", "3");
+	compare("millisecond", ns);
+	figure("alone.kernel", 100 * (ns[0] / ns[1] - 1), "%-more", "1");
+	compare("long", ns);
+	figure("alone.long-kernel", 100 * (ns[0] / ns[1] - 1), "%-more", "1");
+}
+
+static void measure_tenants(void)
+{
+	struct gpushare_device dev = world_device(&w, KEY);
+	int n;
+
+	for (n = 2; n <= MOST; n *= 2)
+		tenants(n);
+	for (n = 2; n <= MOST; n *= 2)
+		weights(n);
+	measure_yields("slices", NULL, "long-tenant", dev.slice_us * 1e3, "slices", "1.2");
+	measure_yields("tickets", "guard", "small-tenant", 1e3, "us", "200");
+	measure_yields("workers", "workers", "small-tenant", 1e3, "us", "200");
 }
 
 int main(int argc, char **argv)
 {
-	double ns[2];
-	int n;
+	bool several;
 
 	setlinebuf(stdout);
 	if (argc > 2)
 		return be_program(argv);
-	set_up();
-	compare("short", ns);
-	figure("alone.launch", (ns[0] - ns[1]) / 1e3, "us-more", "3");
-	compare("millisecond", ns);
-	figure("alone.kernel", 100 * (ns[0] / ns[1] - 1), "%-more", "1");
-	for (n = 2; n <= MOST; n *= 2)
-		tenants(n);
-	weights();
-	measure_yields();
+	several = set_up();
+	measure_alone();
+	if (several)
+		measure_tenants();
+	else
+		printf("# the device takes one process at a time (nvidia-smi -c DEFAULT changes that)\n");
 	world_stop(&w, SIGTERM);
 	unlink(getenv("MEASURE_WORK"));
 	world_remove(&w);
-	return test_failures > 0;
+	return test_failures > 0 ? 1 : several ? 0 : 4;
 }

@@ -5,7 +5,11 @@
  * the version asked for; with the flag for per-thread default streams, the form
  * that has one, where there is such a form.
  */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "driver.h"
 
 static const struct { CUresult r; const char *name, *text; } errors[] = {
@@ -77,10 +81,27 @@ EXPORT cuGetErrorString(CUresult r, const char **s)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* What was asked for by name is written behind the file $CPUCUDA_ASKED. */
+static void asked(const char *line)
+{
+	const char *path = getenv("CPUCUDA_ASKED");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+
+	if (fd >= 0) {
+		dprintf(fd, "%s\n", line);
+		close(fd);
+	}
+}
+
 /* Tables of functions that the interface doesn't name: there are none here. */
 EXPORT cuGetExportTable(const void **table, const CUuuid *id)
 {
-	(void)id;
+	char line[64] = "table ";
+	size_t i;
+
+	for (i = 0; id && i < sizeof(*id); i++)
+		sprintf(line + 6 + 2 * i, "%02x", (unsigned char)id->bytes[i]);
+	asked(line);
 	if (table)
 		*table = NULL;
 	return CUDA_ERROR_NOT_FOUND;
@@ -133,10 +154,13 @@ EXPORT cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_t 
 			   CUdriverProcAddressQueryResult *status)
 {
 	const struct entry *e;
+	char line[128];
 	bool known;
 
 	if (!name || !fn || flags > 2)
 		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(line, sizeof(line), "%s %d %d", name, version, (int)flags);
+	asked(line);
 	e = find(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
 	*fn = e ? e->fn : NULL;
 	if (status)

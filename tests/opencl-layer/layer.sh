@@ -9,7 +9,7 @@ look=$O/tests/opencl-layer/look
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 23
+plan 25
 
 nm -D --defined-only "$layer" | awk '{ print $3 }' | sort >"$dir/given"
 printf '%s\n' clDeinitLayer clGetLayerInfo clInitLayer clInitLayerWithProperties | diff - "$dir/given" >"$dir/diff"
@@ -53,6 +53,11 @@ for _ in 1 2 3 4 5; do
 done
 printf '%s\n' -5 0 | diff - "$dir/out" >"$dir/diff"
 verdict $? "a piece in the middle that fails: so has the launch, and the next one hasn't" "$dir/diff"
+
+printf '%s\n' "== what_is_written_before" "wrong 0" "== end" >"$dir/want"
+SPY_LATE=1 GPUSHARE_OPENCL_MODE=whole OPENCL_LAYERS=$spy:$layer "$api" what_is_written_before \
+	2>"$dir/err" | diff "$dir/want" - >"$dir/diff"
+verdict $? "a launch comes behind a write that has returned and isn't done yet" "$dir/diff"
 
 GPUSHARE_VERBOSE=1 GPUSHARE_OPENCL_MODE=slice OPENCL_LAYERS=$layer "$api" program_with_headers \
 	>"$dir/out" 2>&1

@@ -129,6 +129,31 @@ SCENARIO(seldom_used)
 	must(clReleaseCommandQueue(q));
 }
 
+/* A write that blocks may return before it is done: only the queue's order counts. */
+SCENARIO(what_is_written_before)
+{
+	cl_command_queue q = queue_new(IN_ORDER);
+	cl_kernel k = kernel_new("add");
+	cl_mem m = buffer_new(N * 4);
+	static cl_int data[N];
+	int i, wrong = 0;
+
+	arg_mem(k, 0, m);
+	arg_int(k, 1, 1000);
+	for (i = 0; i < 30; i++) {
+		data[0] = data[N - 1] = i;
+		must(clEnqueueWriteBuffer(q, m, CL_TRUE, 0, sizeof(data), data, 0, NULL, NULL));
+		launch(q, k, N, 0, NULL, NULL);
+		must(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof(data), data, 0, NULL, NULL));
+		wrong += data[0] != 1000 + i || data[N - 1] != 1000 + i;
+		data[1] = i;
+	}
+	printf("wrong %d\n", wrong);
+	must(clReleaseKernel(k));
+	must(clReleaseMemObject(m));
+	must(clReleaseCommandQueue(q));
+}
+
 static void CL_CALLBACK destroyed(cl_mem m, void *data)
 {
 	(void)m;

@@ -7,7 +7,8 @@
  * queue is flushed, and not before, as with drivers that gather commands. SPY_SLOW names
  * a file: until it is there, no text is built that a layer has written; and SPY_KEEP one
  * until which no binary of such a program is told. With SPY_DEEP both take much of a stack.
- * SPY_WRITE keeps a write that waits for an event from its queue for a moment.
+ * SPY_WRITE keeps a write that waits for an event from its queue for a moment; with
+ * SPY_LATE one that blocks returns at once, and is done when its queue is flushed.
  * With SPY_FINISH a queue is finished in its last release, as some drivers do; with SPY_BINARY
  * binaries are refused. SPY_PROGRAMS has it note each reference of a program that is taken
  * and given up.
@@ -255,6 +256,44 @@ static CL_API_ENTRY cl_int CL_API_CALL release_program(cl_program program)
 	return target->clReleaseProgram(program);
 }
 
+static void CL_CALLBACK written(cl_event event, cl_int status, void *data)
+{
+	(void)event;
+	(void)status;
+	free(data);
+}
+
+/* As the specification allows: the data is taken, and the write is still to come. */
+static CL_API_ENTRY cl_int CL_API_CALL
+write_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, size_t size,
+	     const void *from, cl_uint n, const cl_event *waits, cl_event *event)
+{
+	cl_event all[n + 1], own = NULL;
+	void *copy = blocking && getenv("SPY_LATE") ? malloc(size) : NULL;
+	cl_int rc;
+
+	/* One that waits for something is late to be put into the queue. */
+	if (n && getenv("SPY_WRITE"))
+		usleep(400000);
+	if (copy && n)
+		memcpy(all, waits, n * sizeof(*all));
+	all[n] = copy ? hold(queue) : NULL;
+	if (!copy || !all[n]) {
+		free(copy);
+		return target->clEnqueueWriteBuffer(queue, mem, blocking, at, size, from, n, waits,
+						    event);
+	}
+	memcpy(copy, from, size);
+	rc = target->clEnqueueWriteBuffer(queue, mem, CL_FALSE, at, size, copy, n + 1, all, &own);
+	if (rc != CL_SUCCESS || target->clSetEventCallback(own, CL_COMPLETE, written, copy))
+		return rc;
+	if (event)
+		*event = own;
+	else
+		target->clReleaseEvent(own);
+	return rc;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
 {
 	cl_command_queue queue;
@@ -284,16 +323,6 @@ read_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, siz
 		note("read", hash);
 	}
 	return rc;
-}
-
-/* One that waits for something is late to be put into the queue. */
-static CL_API_ENTRY cl_int CL_API_CALL
-write_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, size_t size,
-	     const void *from, cl_uint n, const cl_event *waits, cl_event *event)
-{
-	if (n && getenv("SPY_WRITE"))
-		usleep(400000);
-	return target->clEnqueueWriteBuffer(queue, mem, blocking, at, size, from, n, waits, event);
 }
 
 struct asked {

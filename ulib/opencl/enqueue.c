@@ -2,7 +2,8 @@
 /*
  * All commands but launches go to the driver as they are. Here is only noted
  * that they were: a job takes no launches from behind them, what they wait for
- * may put the queue in doubt, and what a blocking one waited for is over.
+ * may put the queue in doubt, and what a blocking one waited for is over. Not so with
+ * one that writes: a driver may take the data and return at once, as Intel's does.
  *
  * The queue's lock is held while the driver is called, so that no command comes
  * between a job's marker and its barrier; but not for a blocking command, which
@@ -15,7 +16,8 @@ cl_event *gs_command_begin(struct gs_command *c, cl_command_queue handle, bool b
 {
 	struct gs_queue *queue = gs_queue_find(handle);
 
-	*c = (struct gs_command){ .queue = queue, .blocking = blocking, .event = event };
+	*c = (struct gs_command){ .queue = queue, .blocking = blocking, .over = blocking,
+				  .event = event };
 	if (!queue)
 		return event;
 	pthread_mutex_lock(&queue->lock);
@@ -40,7 +42,7 @@ cl_int gs_command_end(struct gs_command *c, cl_int rc)
 
 	if (!queue)
 		return rc;
-	if (c->blocking && rc == CL_SUCCESS && queue->in_order)
+	if (c->over && rc == CL_SUCCESS && queue->in_order)
 		gs_queue_drained(queue, c->number, 0);
 	if (!c->blocking && c->doubtful && rc == CL_SUCCESS) {
 		if (c->event != &c->own)
@@ -72,6 +74,18 @@ do_##name(cl_command_queue queue, before cl_uint n_waits, const cl_event *waits,
 	return gs_command_end(&c, gs_cl.name(queue, pass n_waits, waits, event));	\
 }
 
+/* One that writes what the program has. */
+#define WRITE_COMMAND(name, before, pass)						\
+static CL_API_ENTRY cl_int CL_API_CALL							\
+do_##name(cl_command_queue queue, before cl_uint n_waits, const cl_event *waits, cl_event *event) \
+{											\
+	struct gs_command c;								\
+											\
+	event = gs_command_begin(&c, queue, blocking, false, n_waits, waits, event);	\
+	c.over = false;									\
+	return gs_command_end(&c, gs_cl.name(queue, pass n_waits, waits, event));	\
+}
+
 /* One that returns a pointer. */
 #define MAP_COMMAND(name, before, pass)							\
 static CL_API_ENTRY void *CL_API_CALL							\
@@ -93,7 +107,7 @@ do_##name(cl_command_queue queue, before cl_uint n_waits, const cl_event *waits,
 COMMAND(clEnqueueReadBuffer, blocking, false,
 	ARGS(cl_mem mem, cl_bool blocking, size_t at, size_t size, void *to,),
 	ARGS(mem, blocking, at, size, to,))
-COMMAND(clEnqueueWriteBuffer, blocking, false,
+WRITE_COMMAND(clEnqueueWriteBuffer,
 	ARGS(cl_mem mem, cl_bool blocking, size_t at, size_t size, const void *from,),
 	ARGS(mem, blocking, at, size, from,))
 COMMAND(clEnqueueReadBufferRect, blocking, false,
@@ -101,7 +115,7 @@ COMMAND(clEnqueueReadBufferRect, blocking, false,
 	     const size_t *region, size_t row, size_t slice, size_t host_row, size_t host_slice,
 	     void *to,),
 	ARGS(mem, blocking, at, host_at, region, row, slice, host_row, host_slice, to,))
-COMMAND(clEnqueueWriteBufferRect, blocking, false,
+WRITE_COMMAND(clEnqueueWriteBufferRect,
 	ARGS(cl_mem mem, cl_bool blocking, const size_t *at, const size_t *host_at,
 	     const size_t *region, size_t row, size_t slice, size_t host_row, size_t host_slice,
 	     const void *from,),
@@ -120,7 +134,7 @@ COMMAND(clEnqueueReadImage, blocking, false,
 	ARGS(cl_mem image, cl_bool blocking, const size_t *at, const size_t *region, size_t row,
 	     size_t slice, void *to,),
 	ARGS(image, blocking, at, region, row, slice, to,))
-COMMAND(clEnqueueWriteImage, blocking, false,
+WRITE_COMMAND(clEnqueueWriteImage,
 	ARGS(cl_mem image, cl_bool blocking, const size_t *at, const size_t *region, size_t row,
 	     size_t slice, const void *from,),
 	ARGS(image, blocking, at, region, row, slice, from,))

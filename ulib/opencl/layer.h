@@ -220,7 +220,7 @@ extern bool gs_foreign_commands;	/* the program has functions that enqueue witho
 /* enqueue.c: a command that goes to the driver as it is. */
 struct gs_command {
 	struct gs_queue *queue;		/* NULL: not ours to watch */
-	bool blocking, doubtful;
+	bool blocking, over, doubtful;	/* @over: when it returns, and all before it */
 	uint64_t number;
 	cl_event own;			/* where the program wants no event and we do */
 	cl_event *event;

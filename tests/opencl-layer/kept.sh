@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Rewritten kernels are kept on disk as binaries: another process builds no text, and none
-# that is damaged, or that the driver refuses, is used.
+# that is damaged, or that the driver refuses, is used. Nor has PoCL to compile one twice.
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/opencl-layer/lib.sh
 . tests/opencl-layer/lib.sh
 stalls=$O/tests/opencl-layer/stalls
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 9
+plan 10
 
 # Two kernels, one of which must be rewritten; it stalls nowhere, as nobody asks it to.
 GPUSHARE_ARBITER=none "$stalls" build </dev/null >"$dir/want" 2>&1
@@ -40,7 +40,10 @@ they_are_whole() { there_is_one && ! grep -rq damaged "$dir/kept"; }
 texts 1 "with the cache off, a text is built" GPUSHARE_CACHE=off
 [ -z "$(entries)" ]
 verdict $? "and nothing kept"
-texts 1 "the first process builds a text"
+texts 1 "the first process builds a text" SPY_OFFSETS=1
+# PoCL would compile its kernels once more for a launch without an offset.
+! grep -q '^unshifted' "$dir/spied"
+verdict $? "all pieces of its launches have an offset" "$dir/spied"
 kept there_is_one
 verdict $? "and its binary is kept" "$dir/diff"
 texts 0 "the next one doesn't"

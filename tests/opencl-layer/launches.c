@@ -37,6 +37,51 @@ SCENARIO(shapes)
 	must(clReleaseCommandQueue(q));
 }
 
+/* What kernels see of dimensions that their launches don't have. */
+SCENARIO(missing_dimensions)
+{
+	static const char text[] =
+		"#define AT (get_global_id(0) + 96 * get_global_id(1))\n"
+		"int far(int d) { return get_global_id(d) + 5; }\n"
+		"__kernel void one(__global int *o) { size_t i = get_global_id(0); o[i] = i + 1; }\n"
+		"__kernel void two(__global int *o) { o[AT] = 3 * get_global_id(1) + 7; }\n"
+		"__kernel void each(__global int *o)\n"
+		"{ int v = 1; for (int d = 0; d < 4; d++) v = 7 * v + far(d); o[AT] = v; }\n"
+		"__kernel void how_many(__global int *o) { o[AT] = get_work_dim(); }\n"
+		"__kernel void groups(__global int *o)\n"
+		"{ o[get_global_id(0)] = get_group_id(0) + 3 * get_num_groups(1) +\n"
+		"  5 * get_num_groups(2) + 7 * get_global_size(1) + get_local_size(2); }\n"
+		"__kernel void groups_of_each(__global int *o)\n"
+		"{ o[AT] = get_group_id(0) + 10 * get_work_dim() + far(2); }\n";
+	static const char *const names[] = {
+		"one", "two", "each", "how_many", "groups", "groups_of_each",
+	};
+	static const size_t global[] = { 96, 40, 1 }, local[] = { 8, 1, 1 };
+	cl_program p = program_build(text, "");
+	cl_command_queue q = queue_new(IN_ORDER);
+	cl_uint dims;
+	cl_kernel k;
+	cl_mem m;
+	size_t i;
+	cl_int rc;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		k = clCreateKernel(p, names[i], &rc);
+		must(rc);
+		for (dims = 1; dims <= 3; dims++) {
+			m = buffer_new(96 * 40 * 4);
+			arg_mem(k, 0, m);
+			must(clEnqueueNDRangeKernel(q, k, dims, NULL, global, local, 0, NULL,
+						    NULL));
+			print_buffer(names[i], q, m, 96 * 40 * 4);
+			must(clReleaseMemObject(m));
+		}
+		must(clReleaseKernel(k));
+	}
+	must(clReleaseProgram(p));
+	must(clReleaseCommandQueue(q));
+}
+
 SCENARIO(barriers_and_local_memory)
 {
 	cl_command_queue q = queue_new(IN_ORDER);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another layer: counts launches and notes a hash of what is read back, in the
- * file that SPY_OUT names. It stands for others' layers, before and behind ours.
+ * Another layer: notes that there are launches and a hash of what is read back, in the
+ * file that SPY_OUT names; with SPY_OFFSETS each launch that has no offset, too. It stands
+ * for others' layers, before and behind ours.
  * The command whose end is asked for as the SPY_FAIL-th has failed, it says then.
  * With SPY_REFUSE nobody's end can be asked for. With SPY_HOLD a launch begins when its
  * queue is flushed, and not before, as with drivers that gather commands. SPY_SLOW names
@@ -82,6 +83,16 @@ static void let_go(cl_command_queue queue)
 	}
 }
 
+static bool has_offset(cl_uint dims, const size_t *offset)
+{
+	cl_uint i;
+
+	for (i = 0; offset && i < dims; i++)
+		if (offset[i])
+			return true;
+	return false;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL
 enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
 	       const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
@@ -91,6 +102,8 @@ enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const siz
 
 	if (!__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED))
 		note("launches", 1);
+	if (getenv("SPY_OFFSETS") && !has_offset(dims, offset))
+		note("unshifted", 1);
 	if (n)
 		memcpy(all, waits, n * sizeof(*all));
 	if (getenv("SPY_HOLD"))

@@ -131,6 +131,7 @@ static struct gs_shadow *shadow_of(const struct gs_kernel *kernel, cl_device_id 
 		if (shadow) {
 			shadow->refs = 1;
 			shadow->id = id;
+			shadow->is_pocl = gs_device_is_pocl(id);
 			transform(shadow, program);
 			program->shadow = shadow;
 		}
@@ -188,7 +189,7 @@ static bool is_large(const struct gs_shadow *shadow, const struct gsx_cl_kernel 
 	uint64_t instructions = info->instructions;
 	uint32_t i;
 
-	if (!gs_device_is_pocl(shadow->id))
+	if (!shadow->is_pocl)
 		return false;
 	for (i = 0; shadow->il && i < shadow->n_kernels; i++)
 		if (&shadow->kernels[i] != info)
@@ -472,6 +473,21 @@ static cl_int set_hidden(struct gs_cut *cut, const struct gs_launch *launch,
 	return rc;
 }
 
+/*
+ * PoCL compiles a kernel for launches without an offset, and once more for others. So that
+ * it does so once for all pieces, the first has one too, in a dimension that is only there
+ * for that, and that the kernel doesn't look at. Returns how many there are then.
+ */
+static cl_uint shift(const struct gs_cut *cut, cl_uint dims, size_t offset[3])
+{
+	cl_uint more = dims > cut->info->dims ? dims : cut->info->dims;
+
+	if (!cut->shadow->is_pocl || more == 3)
+		return dims;
+	offset[more] = 1;
+	return more + 1;
+}
+
 cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const struct gs_box *box,
 		      cl_event *event)
 {
@@ -479,13 +495,14 @@ cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const st
 	struct gs_cut *cut = kernel->cut;
 	cl_kernel handle = kernel->object.handle;
 	size_t offset[3], global[3];
+	cl_uint i, dims;
 	cl_int rc;
-	cl_uint i;
 
 	for (i = 0; i < 3; i++) {
 		offset[i] = launch->offset[i] + box->base[i] * launch->local[i];
 		global[i] = box->n[i] * launch->local[i];
 	}
+	dims = shift(cut, launch->dims, offset);
 	if (is_native(cut)) {
 		pthread_mutex_lock(&kernel->lock);
 		rc = gs_kernel_set(kernel, launch->args);
@@ -496,7 +513,7 @@ cl_int gs_cut_enqueue(struct gs_launch *launch, cl_command_queue queue, const st
 			rc = set_hidden(cut, launch, box);
 	}
 	if (rc == CL_SUCCESS)
-		rc = gs_cl.clEnqueueNDRangeKernel(queue, handle, launch->dims, offset, global,
+		rc = gs_cl.clEnqueueNDRangeKernel(queue, handle, dims, offset, global,
 						  launch->local, 0, NULL, event);
 	if (is_native(cut))
 		pthread_mutex_unlock(&kernel->lock);

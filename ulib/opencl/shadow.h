@@ -32,6 +32,7 @@ struct gs_rewritten {
 struct gs_shadow {
 	uint32_t refs;
 	cl_device_id id;
+	bool is_pocl;
 	char why[120];			/* nothing of it can be cut; "": look at the kernel */
 	bool il;
 	const struct gsx_cl_kernel *kernels;	/* of what follows */

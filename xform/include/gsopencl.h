@@ -197,6 +197,12 @@ struct gsx_cl_kernel {
 	uint32_t local_bytes;	/* of declared __local variables, without padding */
 	uint32_t private_bytes;	/* of declared private arrays */
 	uint32_t reqd[3];	/* reqd_work_group_size, 0: not given */
+	/*
+	 * It looks at no more dimensions' global ids, and not at their number, either as it
+	 * is or in slices; 3: perhaps at all. So a launch may be given a further one, of one
+	 * item: it doesn't notice, whatever the offset there is.
+	 */
+	uint32_t dims;
 	const struct gsx_cl_param *params;
 	uint32_t n_params;
 	const struct gsx_refusal *refusals;

@@ -48,7 +48,7 @@ enum word {
 	W_VOID, W_TYPE, W_IMAGE, W_SAMPLER, W_EVENT, W_QUEUE,
 	/* work-item functions */
 	W_GLOBAL_ID, W_GROUP_ID, W_NUM_GROUPS, W_GLOBAL_SIZE, W_GLOBAL_OFFSET,
-	W_GLOBAL_LINEAR, W_ENQUEUED_SIZE, W_LOCAL_ID, W_UNIFORM_ID,
+	W_GLOBAL_LINEAR, W_ENQUEUED_SIZE, W_LOCAL_ID, W_UNIFORM_ID, W_WORK_DIM,
 	/* other builtin functions */
 	W_BARRIER, W_FENCE, W_COLLECTIVE, W_ASYNC_COPY, W_SUB_GROUP, W_SUB_COUNT,
 	W_SUB_BARRIER,
@@ -179,6 +179,7 @@ struct fn {
 	uint32_t local_bytes, private_bytes;
 	uint32_t kinds;		/* GSX_CL_LOCAL_UNKNOWN, _PRIVATE_UNKNOWN */
 	uint32_t reqd[3];
+	uint32_t dims;		/* see struct gsx_cl_kernel; with callees */
 	uint32_t hoist, n_hoists;	/* in job.hoists: kernels only */
 	uint32_t local_form;	/* line of a local variable that can't be moved, 0: none */
 	uint8_t state;		/* of the walk: 0 new, 1 being read, 2 read */

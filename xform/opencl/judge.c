@@ -12,7 +12,30 @@
 #define BOTH		(GSX_BIT(GSX_SLICE) | GSX_BIT(GSX_WORKERS))
 #define MAX_OPS		1000000u
 
-/* Calls and the number of instructions: what a pass over the tokens tells. */
+/* (0) or (1) */
+static bool is_first_or_second(const struct job *j, uint32_t open)
+{
+	const struct tok *d = &j->toks[open + 1];
+
+	return is(j, open, '(') && j->toks[open].x == open + 2 && d->len == 1 &&
+		(j->text[d->pos] == '0' || j->text[d->pos] == '1');
+}
+
+/* Of so many dimensions this name looks at the global id; 3: perhaps of all. */
+static uint32_t dims_of(const struct job *j, uint32_t i)
+{
+	switch (word(j, i)) {
+	case W_GLOBAL_ID:
+		return is_first_or_second(j, i + 1) ? j->text[j->toks[i + 2].pos] - '0' + 1 : 3;
+	case W_GLOBAL_LINEAR:
+	case W_WORK_DIM:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
+/* Calls, dimensions and the number of instructions: what a pass over the tokens tells. */
 static void find_calls(struct job *j, struct fn *f)
 {
 	uint32_t i;
@@ -29,7 +52,11 @@ static void find_calls(struct job *j, struct fn *f)
 				t->punct != ':';
 			continue;
 		}
-		if (t->kind != LEX_NAME || !is(j, i + 1, '('))
+		if (t->kind != LEX_NAME)
+			continue;
+		if (f->dims < dims_of(j, i))
+			f->dims = dims_of(j, i);
+		if (!is(j, i + 1, '('))
 			continue;
 		y = sym(j, i);
 		f->ops += y->word == W_PLAIN || y->word >= W_GLOBAL_ID || y->word <= W_DO;
@@ -48,6 +75,8 @@ static void inherit(struct fn *f, const struct fn *g)
 		if (more & 1u << i)
 			f->line[i] = g->line[i];
 	f->uses |= more;
+	if (f->dims < g->dims)
+		f->dims = g->dims;
 }
 
 /* All callees are read: this one now, and what it has from them. */
@@ -164,7 +193,8 @@ static void read_all(struct job *j)
 				 old.writes != f->writes || old.returns != f->returns ||
 				 old.uniform != f->uniform || old.ret_flags != f->ret_flags ||
 				 old.ret_deps != f->ret_deps ||
-				 old.reads_shared != f->reads_shared);
+				 old.reads_shared != f->reads_shared ||
+				 old.dims != f->dims);
 		}
 	}
 }
@@ -422,6 +452,7 @@ void cl_judge(struct job *j, struct gsx_cl_result *res)
 		k->local_bytes = f->local_bytes;
 		k->private_bytes = f->private_bytes;
 		memcpy(k->reqd, f->reqd, sizeof(k->reqd));
+		k->dims = f->dims;
 		report_params(&r);
 		kept = cl_get(j, (r.n + 1) * sizeof(*kept));
 		memcpy(kept, found, r.n * sizeof(*kept));

@@ -56,7 +56,7 @@ static const struct entry words[] = {
 	{ "get_num_groups", W_NUM_GROUPS, 0 }, { "get_num_sub_groups", W_SUB_GROUP, 0 },
 	{ "get_pipe_max_packets", W_PIPE_CALL, 0 }, { "get_pipe_num_packets", W_PIPE_CALL, 0 },
 	{ "get_sub_group_id", W_SUB_GROUP, 0 }, { "get_sub_group_local_id", W_SUB_GROUP, 0 },
-	{ "get_sub_group_size", W_SUB_GROUP, 0 }, { "get_work_dim", W_UNIFORM_ID, 0 },
+	{ "get_sub_group_size", W_SUB_GROUP, 0 }, { "get_work_dim", W_WORK_DIM, 0 },
 	{ "global", W_GLOBAL, 0 }, { "goto", W_GOTO, 0 }, { "half", W_TYPE, 2 },
 	{ "if", W_IF, 0 }, { "inline", W_INLINE, 0 }, { "int", W_TYPE, 4 },
 	{ "intptr_t", W_TYPE, 0 }, { "kernel", W_KERNEL, 0 }, { "lgamma_r", W_OUT_POINTER, 0 },

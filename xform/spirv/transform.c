@@ -258,6 +258,7 @@ static void report(struct spv *s, struct gsx_spv_result *res, uint32_t wanted)
 		k->instructions = f->instructions;
 		k->batch = batch_for(f->instructions);
 		memcpy(k->reqd, e->reqd, sizeof(k->reqd));
+		k->dims = 3;	/* that isn't looked into */
 		params = spv_keep(s, (f->n_params + 1) * sizeof(*params));
 		for (j = 0; params && j < f->n_params; j++) {
 			params[j].name = "";

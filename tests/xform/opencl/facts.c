@@ -170,6 +170,41 @@ TEST(uses)
 	EXPECT_EQ(2, kernel("k")->line);
 }
 
+/* Of how many dimensions it looks at the global id, and at no more. */
+static uint32_t dims(const char *before, const char *expression)
+{
+	char text[500];
+
+	snprintf(text, sizeof(text), "%s __kernel void k(__global int *a) { a[0] = %s; }", before,
+		 expression);
+	EXPECT_EQ(0, cut(text));
+	return kernel("k")->dims;
+}
+
+TEST(dimensions)
+{
+	EXPECT_EQ(0, dims("", "1"));
+	EXPECT_EQ(0, dims("", "get_local_id(2) + get_group_id(1) + get_global_size(2)"));
+	EXPECT_EQ(1, dims("", "get_global_id(0) + get_group_id(2)"));
+	EXPECT_EQ(2, dims("", "get_global_id ( 1 ) - get_global_id(0)"));
+	EXPECT_EQ(3, dims("", "get_global_id(2)"));
+	EXPECT_EQ(3, dims("", "get_global_id(7)"));
+	EXPECT_EQ(3, dims("", "get_global_id(0 + 1)"));
+	EXPECT_EQ(3, dims("", "get_global_id((0))"));
+	EXPECT_EQ(3, dims("", "get_global_id(01)"));
+	EXPECT_EQ(3, dims("", "get_global_id(a[0])"));
+	EXPECT_EQ(3, dims("", "get_work_dim()"));
+	EXPECT_EQ(3, dims("", "get_global_linear_id()"));
+	EXPECT_EQ(2, dims("int f(void) { return get_global_id(1); }", "f() + get_global_id(0)"));
+	EXPECT_EQ(3, dims("int f(int d) { return get_global_id(d); } int g(void) { return f(0); }",
+			  "g()"));
+	EXPECT_EQ(1, dims("int f(void) { return get_work_dim(); }", "get_global_id(0)"));
+	EXPECT_EQ(3, dims("int f(int d) __attribute__((overloadable));\n"
+			  "int f(float d) __attribute__((overloadable)) { return f(0) + 1; }\n"
+			  "int f(int d) __attribute__((overloadable)) { return d ? f(.5f) :"
+			  " get_work_dim(); }", "f(1.f)"));
+}
+
 TEST(reasons_have_names)
 {
 	uint32_t i, j;

@@ -153,6 +153,7 @@ TEST(what_comes_out_goes_in)
 				EXPECT_EQ(k->n_params + (cut ? more[mode] : 0),
 					  again.kernels[i].n_params);
 				EXPECT_EQ(k->reqd[0], again.kernels[i].reqd[0]);
+				EXPECT_EQ(3, k->dims);
 			}
 			gsx_spv_result_free(&again);
 		}

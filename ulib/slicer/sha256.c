@@ -33,30 +33,47 @@ static uint32_t big_endian(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+#define STEP(a, b, c, d, e, f, g, h, i) do {						\
+	h += (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) +	\
+		constants[i] + w[i];							\
+	d += h;										\
+	h += (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +				\
+		((a & b) ^ (a & c) ^ (b & c));						\
+} while (0)
+
+/* The state's words change places from step to step: by their names, as moving them takes long. */
 static void compress(uint32_t state[8], const uint8_t *block)
 {
-	uint32_t w[64], v[8], a, b;
+	uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+	uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+	uint32_t w[64], x, y;
 	int i;
 
 	for (i = 0; i < 16; i++)
 		w[i] = big_endian(block + 4 * i);
 	for (; i < 64; i++) {
-		a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
-		b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
-		w[i] = w[i - 16] + a + w[i - 7] + b;
+		x = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
+		y = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+		w[i] = w[i - 16] + x + w[i - 7] + y;
 	}
-	memcpy(v, state, sizeof(v));
-	for (i = 0; i < 64; i++) {
-		a = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) +
-		    ((v[4] & v[5]) ^ (~v[4] & v[6])) + constants[i] + w[i];
-		b = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) +
-		    ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-		memmove(v + 1, v, 7 * sizeof(*v));
-		v[4] += a;
-		v[0] = a + b;
+	for (i = 0; i < 64; i += 8) {
+		STEP(a, b, c, d, e, f, g, h, i);
+		STEP(h, a, b, c, d, e, f, g, i + 1);
+		STEP(g, h, a, b, c, d, e, f, i + 2);
+		STEP(f, g, h, a, b, c, d, e, i + 3);
+		STEP(e, f, g, h, a, b, c, d, i + 4);
+		STEP(d, e, f, g, h, a, b, c, i + 5);
+		STEP(c, d, e, f, g, h, a, b, i + 6);
+		STEP(b, c, d, e, f, g, h, a, i + 7);
 	}
-	for (i = 0; i < 8; i++)
-		state[i] += v[i];
+	state[0] += a;
+	state[1] += b;
+	state[2] += c;
+	state[3] += d;
+	state[4] += e;
+	state[5] += f;
+	state[6] += g;
+	state[7] += h;
 }
 
 void gs_sha256_init(struct gs_sha256 *sha)

@@ -8,8 +8,9 @@
  * queue is flushed, and not before, as with drivers that gather commands. SPY_SLOW names
  * a file: until it is there, no text is built that a layer has written; and SPY_KEEP one
  * until which no binary of such a program is told. With SPY_DEEP both take much of a stack.
- * SPY_WRITE keeps a write that waits for an event from its queue for a moment; with
- * SPY_LATE one that blocks returns at once, and is done when its queue is flushed.
+ * SPY_WRITE keeps a write that waits for an event from its queue for a moment, SPY_BLOCK until
+ * that event is there, as drivers may that copy from the program's memory by themselves.
+ * With SPY_LATE one that blocks returns at once, and is done when its queue is flushed.
  * With SPY_FINISH a queue is finished in its last release, as some drivers do; with SPY_BINARY
  * binaries are refused. SPY_PROGRAMS has it note each reference of a program that is taken
  * and given up.
@@ -285,9 +286,11 @@ write_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t at, si
 	void *copy = blocking && getenv("SPY_LATE") ? malloc(size) : NULL;
 	cl_int rc;
 
-	/* One that waits for something is late to be put into the queue. */
+	/* One that waits for something is late to be put into the queue, or waits by itself. */
 	if (n && getenv("SPY_WRITE"))
 		usleep(400000);
+	if (n && getenv("SPY_BLOCK"))
+		target->clWaitForEvents(n, waits);
 	if (copy && n)
 		memcpy(all, waits, n * sizeof(*all));
 	all[n] = copy ? hold(queue) : NULL;

@@ -25,6 +25,7 @@
  *
  *	finished	a thread puts a write that waits for a user event into a queue and
  *			a launch behind it, while another finishes the queue
+ *	blocked		a write waits for a launch in another queue that waits for a user event
  *	rebuilt		a launch waits for a user event, while its program is built anew
  *	refused		prints how a launch ends that waited for a user event, and the next
  *	plan N		N times, a short launch that it doesn't wait for, and a long one of a
@@ -313,6 +314,29 @@ static void finished(void)
 	print_buffer("finished", q, m, N * 4);
 }
 
+/* Behind a launch that has the device, a write waits for one that is still to have it. */
+static void blocked(void)
+{
+	static const cl_uint data[N] = { 7 };
+	cl_command_queue other = queue_new(IN_ORDER);
+	cl_mem second = buffer_new(N * 4);
+	pthread_t thread;
+	cl_event user, e;
+	cl_int rc;
+
+	user = clCreateUserEvent(context, &rc);
+	must(rc);
+	must(pthread_create(&thread, NULL, let_go, user));
+	launch(q, k, N, 0, NULL, NULL);
+	launch(other, k, N, 1, &user, &e);
+	must(clFlush(other));
+	must(clEnqueueWriteBuffer(q, second, CL_FALSE, 0, sizeof(data), data, 1, &e, NULL));
+	must(clFinish(q));
+	must(pthread_join(thread, NULL));
+	print_buffer("blocked", q, m, N * 4);
+	print_buffer("written", q, second, N * 4);
+}
+
 static void stall_in_release(void)
 {
 	static const cl_uint data[N];
@@ -424,6 +448,8 @@ int main(int argc, char **argv)
 		balance();
 	else if (!strcmp(argv[1], "finished"))
 		finished();
+	else if (!strcmp(argv[1], "blocked"))
+		blocked();
 	else if (!strcmp(argv[1], "rebuilt"))
 		rebuilt();
 	else if (!strcmp(argv[1], "release"))

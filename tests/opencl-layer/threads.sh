@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 in_tests() { [ "${O#/}" = "$O" ] && echo "$PWD/$O/tests/opencl-layer/$1" || echo "$O/tests/opencl-layer/$1"; }
 stalls=$(in_tests stalls)
 spy=$(in_tests spy.so)
-plan 28
+plan 29
 
 # run NAME VARIABLE=VALUE... COMMAND...: in the background, its input is descriptor 3
 run() {
@@ -131,6 +131,11 @@ export POCL_DEVICES="pthread pthread"
 for key in cpu:0 cpu:1; do "$ctl" --arbiter "$socket" device add $key >/dev/null 2>&1; done
 "$ctl" --arbiter "$socket" device set cpu:0 grace=2000s
 : >"$dir/held"
+alone blocked
+run out GPUSHARE_ARBITER="$socket" GPUSHARE_OPENCL_MODE=auto SPY_BLOCK=1 "$stalls" blocked
+ends 60 && diff "$dir/want" "$dir/out" >"$dir/diff"
+verdict $? "a driver that waits in an enqueue for a launch doesn't keep it from being launched" "$dir/out.err"
+
 mkfifo "$dir/hold"
 exec 4<>"$dir/hold"
 GPUSHARE_ARBITER=$socket "$(in_tests holds)" cpu:0 <"$dir/hold" >"$dir/held" 4>&- &

@@ -29,6 +29,12 @@ cl_event *gs_command_begin(struct gs_command *c, cl_command_queue handle, bool b
 	else if (barrier)
 		c->doubtful = gs_queue_in_doubt(queue) || gs_waits_open(queue, n, events) ||
 			      __atomic_load_n(&queue->jobs, __ATOMIC_RELAXED) || !n;
+	/*
+	 * The driver may wait for that in the call, with the queue's lock held, so the launcher
+	 * mustn't need that to have the batch told.
+	 */
+	if (c->doubtful)
+		gs_batch_close(queue);
 	if (c->doubtful && !event)
 		c->event = &c->own;
 	if (blocking)

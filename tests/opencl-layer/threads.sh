@@ -36,7 +36,10 @@ spied() { [ "$(grep -c "^$1" "$dir/spied")" -ge "$2" ]; }
 runs() { jobs -rp | grep -qx "$pid"; }
 alone() { GPUSHARE_ARBITER=none "$stalls" "$@" </dev/null >"$dir/want" 2>&1; }
 
-# A process's end, while a thread of the layer builds.
+# A process's end, while a thread of the layer builds. The launch for that comes late: PoCL
+# 3.1, which compiles for it in threads of its own, now and then crashes at such an end, also
+# without the layer. So what is asked is whether the build had come to its end.
+was_built() { ends 60; [ $? != 137 ] && spied built 1; }
 for how in end unload; do
 	command=("$stalls" end)
 	[ $how = end ] || command=("$(in_tests unload)" once)
@@ -48,7 +51,7 @@ for how in end unload; do
 	runs
 	verdict $? "$how: the process's end waits for it" "$dir/spied"
 	touch "$dir/may"
-	ends 60 && spied built 1
+	was_built
 	verdict $? "$how: until it is done" "$dir/spied"
 done
 
@@ -67,7 +70,7 @@ took=$((${EPOCHREALTIME/./} - began))
 [ $took -lt 8000000 ]
 verdict $? "and waits for no thread of its parent's: $took us"
 touch "$dir/may"
-ends 60
+was_built
 verdict $? "as its parent does" "$dir/out.err"
 
 # A stack.

@@ -114,7 +114,7 @@ uint32_t gs_cut_modes(const struct gs_device *dev)
 	uint64_t seed;
 	uint32_t forced = forced_mode(&seed);
 
-	if (forced == OFF)
+	if (forced == OFF || !dev->gate)
 		return 0;
 	if (forced < GSX_MODES)
 		return GSX_BIT(forced);

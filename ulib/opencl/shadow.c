@@ -24,13 +24,14 @@ static const char other_build[] = "its program was built anew since";
 
 void gs_shadow_put(struct gs_shadow *shadow)
 {
-	unsigned int i;
+	unsigned int i, mode;
 
 	if (!shadow || __atomic_sub_fetch(&shadow->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	for (i = 0; shadow->rewritten && i < shadow->n_kernels * GSX_MODES; i++)
-		if (shadow->rewritten[0][i].program)
-			gs_cl.clReleaseProgram(shadow->rewritten[0][i].program);
+	for (i = 0; shadow->rewritten && i < shadow->n_kernels; i++)
+		for (mode = 0; mode < GSX_MODES; mode++)
+			if (shadow->rewritten[i][mode].program)
+				gs_cl.clReleaseProgram(shadow->rewritten[i][mode].program);
 	free(shadow->rewritten);
 	gsx_cl_result_free(&shadow->text);
 	gsx_spv_result_free(&shadow->module);

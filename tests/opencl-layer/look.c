@@ -4,7 +4,7 @@
  *	extensions		those offered that would pass it by
  *	child			what OPENCL_LAYERS a child has, after the first call
  *	allocate MIB...		tries buffers of these sizes, keeps them, prints the errors
- *	fail			prints how a launch ends, and the next one
+ *	fail			prints how a launch ends, as asked and as told, and the next one
  *	address			launches by a function that it asked for by name
  *	many N			launches that it doesn't wait for, with events that it never
  *				looks at; prints how many have run, and the MiB it took
@@ -28,7 +28,7 @@
 
 #include "api.h"
 
-#define DEVICES_MAX	4
+#define DEVICES_MAX	16
 #define BUSY_ITEMS	(1 << 15)
 
 static void extensions(void)
@@ -61,12 +61,18 @@ static void allocate(int n, char **sizes)
 	}
 }
 
+static void CL_CALLBACK ended(cl_event e, cl_int status, void *data)
+{
+	(void)e;
+	__atomic_store_n((cl_int *)data, status, __ATOMIC_RELEASE);
+}
+
 static void fail(void)
 {
 	const size_t items = 1 << 10, local = 1;
 	cl_mem m = buffer_new(items * 4);
 	cl_command_queue q;
-	cl_int rc, status;
+	cl_int rc, status, told;
 	cl_event e;
 	cl_kernel k;
 	int i;
@@ -76,12 +82,16 @@ static void fail(void)
 	must(rc);
 	arg_mem(k, 0, m);
 	for (i = 0; i < 2; i++) {
+		told = CL_QUEUED;
 		q = queue_new(IN_ORDER);
 		must(clEnqueueNDRangeKernel(q, k, 1, NULL, &items, &local, 0, NULL, &e));
 		clWaitForEvents(1, &e);
 		must(clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
 				    NULL));
-		printf("%d\n", status);
+		must(clSetEventCallback(e, CL_COMPLETE, ended, &told));
+		while (__atomic_load_n(&told, __ATOMIC_ACQUIRE) == CL_QUEUED)
+			usleep(1000);
+		printf("%d %d\n", status, told);
 		must(clReleaseEvent(e));
 		must(clReleaseCommandQueue(q));
 	}

@@ -129,7 +129,7 @@ static void CL_CALLBACK call_back(cl_event handle, cl_int status, void *data)
 {
 	struct callback *c = data;
 
-	if (status < 0)
+	if (status <= CL_COMPLETE)
 		status = status_of(c->event, status);
 	c->notify(handle, status, c->data);
 	gs_object_released(GS_EVENT, handle);

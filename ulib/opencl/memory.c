@@ -9,13 +9,11 @@
 
 #include "layer.h"
 
-#define CHARGED_MAX 8	/* devices */
-
 struct memory {
 	struct gs_object object;
 	uint64_t bytes;
-	unsigned int n;
-	struct gs_device *devices[CHARGED_MAX];
+	size_t n;
+	struct gs_device **devices;	/* that are charged */
 };
 
 static void memory_end(struct gs_object *object)
@@ -24,12 +22,13 @@ static void memory_end(struct gs_object *object)
 
 	while (m->n)
 		gpushare_memory(m->devices[--m->n]->share, GPUSHARE_MEM_UNCHARGE, m->bytes, NULL);
+	free(m->devices);
 	free(m);
 }
 
 static bool has_device(const struct memory *m, const struct gs_device *device)
 {
-	unsigned int i;
+	size_t i;
 
 	for (i = 0; i < m->n; i++)
 		if (m->devices[i] == device)
@@ -40,23 +39,29 @@ static bool has_device(const struct memory *m, const struct gs_device *device)
 /* False: refused; nothing is charged then. */
 static bool charge(struct memory *m, cl_context context)
 {
-	cl_device_id ids[CHARGED_MAX];
 	struct gs_device *device;
+	cl_device_id *ids;
 	size_t size = 0, i;
+	bool ok;
 
-	if (gs_cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, NULL, &size) != CL_SUCCESS ||
-	    size > sizeof(ids) ||
-	    gs_cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, size, ids, NULL) != CL_SUCCESS)
+	if (gs_cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, NULL, &size) != CL_SUCCESS)
 		return true;
-	for (i = 0; i < size / sizeof(*ids); i++) {
+	ids = malloc(size);
+	m->devices = malloc(size);
+	ok = ids && m->devices;
+	if (!ok || gs_cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, size, ids, NULL) !=
+	    CL_SUCCESS)
+		size = 0;
+	for (i = 0; ok && i < size / sizeof(*ids); i++) {
 		device = gs_device_of(ids[i]);
 		if (!device || has_device(m, device))
 			continue;
-		if (gpushare_memory(device->share, GPUSHARE_MEM_CHARGE, m->bytes, NULL))
-			return false;
-		m->devices[m->n++] = device;
+		ok = !gpushare_memory(device->share, GPUSHARE_MEM_CHARGE, m->bytes, NULL);
+		if (ok)
+			m->devices[m->n++] = device;
 	}
-	return true;
+	free(ids);
+	return ok;
 }
 
 static void CL_CALLBACK destroyed(cl_mem handle, void *data)

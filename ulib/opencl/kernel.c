@@ -188,7 +188,7 @@ set_exec_info(cl_kernel handle, cl_kernel_exec_info what, size_t size, const voi
 	pthread_mutex_lock(&kernel->lock);
 	rc = gs_cl.clSetKernelExecInfo(handle, what, size, value);
 	if (rc == CL_SUCCESS)
-		kernel->exec_info = true;
+		__atomic_store_n(&kernel->exec_info, true, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&kernel->lock);
 	return rc;
 }

@@ -133,7 +133,7 @@ static void CL_CALLBACK batch_done(cl_event event, cl_int status, void *data)
 	gs_cl.clReleaseEvent(event);
 	pthread_mutex_lock(&device->lock);
 	batch->next = device->ended;
-	device->ended = batch;
+	__atomic_store_n(&device->ended, batch, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&device->lock);
 }
 
@@ -167,7 +167,7 @@ void gs_batches_reap(struct gs_device *device)
 		return;
 	pthread_mutex_lock(&device->lock);
 	batch = device->ended;
-	device->ended = NULL;
+	__atomic_store_n(&device->ended, NULL, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&device->lock);
 	for (; batch; batch = next) {
 		next = batch->next;

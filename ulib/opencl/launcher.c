@@ -295,8 +295,8 @@ cl_int gs_defer(struct gs_queue *queue, struct gs_launch *launch, cl_uint n_wait
 	pthread_mutex_lock(&device->lock);
 	job->ready = !marker;
 	__atomic_add_fetch(&device->jobs, 1, __ATOMIC_SEQ_CST);
-	queue->jobs++;
-	queue->open = queue->in_order ? job : NULL;
+	__atomic_add_fetch(&queue->jobs, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->open, queue->in_order ? job : NULL, __ATOMIC_RELAXED);
 	if (queue->in_order || job->ready)
 		job_list(job);
 	gs_launcher_wake(device);
@@ -344,8 +344,8 @@ static void end_if_over(struct gs_job *job)
 	over = !job->first && !job->pieces;
 	if (over) {
 		if (queue->open == job)
-			queue->open = NULL;
-		last = !--queue->jobs;
+			__atomic_store_n(&queue->open, NULL, __ATOMIC_RELAXED);
+		last = !__atomic_sub_fetch(&queue->jobs, 1, __ATOMIC_RELAXED);
 		__atomic_sub_fetch(&queue->device->jobs, 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&queue->device->lock);

@@ -129,7 +129,7 @@ struct gs_device {
 	struct gs_queue *queues;	/* those with jobs to be launched */
 	uint32_t jobs;			/* not over; read without the lock */
 	struct gs_batch *batches;	/* of queues */
-	struct gs_batch *ended;		/* to be freed, outside of a callback */
+	struct gs_batch *ended;		/* to be freed, outside of a callback; atomic */
 	struct gs_piece *landed;	/* pieces of jobs that have ended, likewise */
 	uint32_t pieces;		/* of jobs, in flight */
 	uint64_t turn;			/* the launcher's, to choose among queues */
@@ -182,7 +182,7 @@ struct gs_queue {
 	/* under device->lock */
 	struct gs_queue *prev, *next;	/* device->queues */
 	struct gs_job *first, *last;	/* to be launched; out of order, those that are ready */
-	struct gs_job *open;		/* takes more launches */
+	struct gs_job *open;		/* takes more launches; atomic, as the next */
 	uint32_t jobs;			/* not over */
 	uint64_t turn;			/* when a piece of it was launched last */
 	uint32_t pieces;		/* of its jobs, in flight */
@@ -336,7 +336,7 @@ struct gs_kernel {
 	uint64_t version;		/* of what the program set last */
 	uint64_t *native;		/* [n_args] versions that the driver's kernel has now */
 	struct gs_args *args;		/* those of jobs, if they are still the last; not kept */
-	bool exec_info;			/* clSetKernelExecInfo was used */
+	bool exec_info;			/* clSetKernelExecInfo was used; atomic */
 	struct gs_cut *cut;		/* how it is cut; set once, atomic, not by the lock */
 	struct gs_limits *limits;	/* per device, see launch.c */
 	struct {			/* where the last way it went is counted */

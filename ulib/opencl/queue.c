@@ -104,7 +104,7 @@ void gs_queue_close(struct gs_queue *queue)
 	if (!__atomic_load_n(&queue->open, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&queue->device->lock);
-	queue->open = NULL;
+	__atomic_store_n(&queue->open, NULL, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&queue->device->lock);
 }
 

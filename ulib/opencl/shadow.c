@@ -431,7 +431,7 @@ const char *gs_cut_make(struct gs_launch *launch, enum gsx_mode mode, bool build
 
 	if (mode == GSX_SLICE && is_native(cut))
 		return NULL;
-	if (launch->kernel->exec_info)
+	if (__atomic_load_n(&launch->kernel->exec_info, __ATOMIC_RELAXED))
 		return "clSetKernelExecInfo was used";
 	if (!(cut->info->modes & GSX_BIT(mode)))
 		return refusal_of(cut->info, mode);

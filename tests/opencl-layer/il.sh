@@ -50,16 +50,17 @@ verdict $? "without the layer" "$dir/off"
 same "with it" GPUSHARE_OPENCL_MODE=whole
 ! grep -q 'slices\|workers' "$dir/on.err"
 verdict $? "nothing is cut that isn't to be" "$dir/on.err"
-several="linked of several, one of intermediate language"
+linked=("linked of several, one of intermediate language")
+! grep -qx 'with options: 0' "$dir/off" || linked+=("linked with options")
 for way; do
 	same "$way" GPUSHARE_OPENCL_MODE="$way"
-	reasons "$way: what isn't cut" "made from a binary" "$several"
+	reasons "$way: what isn't cut" "made from a binary" "${linked[@]}"
 	for kernel in k groups plain; do grep "^gpushare: kernel $kernel: $way" "$dir/on.err"; done >"$dir/out"
 	[ "$(sort -u "$dir/out" | wc -l)" = 3 ]
 	verdict $? "$way: all kernels" "$dir/on.err"
 	same "$way, at random places, by the cache" GPUSHARE_OPENCL_MODE="$way" GPUSHARE_OPENCL_CUTS=7 \
 		GPUSHARE_CACHE="$dir/kept"
-	reasons "$way: a binary that it was there to see saved" "$several"
+	reasons "$way: a binary that it was there to see saved" "${linked[@]}"
 done
 [ -n "$double" ] || finish
 
@@ -76,8 +77,8 @@ done
 verdict $? "another process makes none: they are kept, each with its constants" "$dir/diff"
 run "$dir/off" OPENCL_LAYERS="$double" IL_KHR=1
 same "a driver that has the extension only" GPUSHARE_OPENCL_MODE=slice IL_KHR=1
-reasons "is asked by it for what is rewritten, too" "made from a binary" "$several"
+reasons "is asked by it for what is rewritten, too" "made from a binary" "${linked[@]}"
 same "a driver that refuses a constant in what is rewritten" GPUSHARE_OPENCL_MODE=slice IL_KHR=1 \
 	IL_FIXED=1
-reasons "builds none of it" "its rewritten form isn't built by the driver" "made from a binary" "$several"
+reasons "builds none of it" "its rewritten form isn't built by the driver" "made from a binary" "${linked[@]}"
 finish

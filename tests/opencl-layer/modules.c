@@ -110,6 +110,13 @@ static void linked(cl_program p)
 	must(rc);
 	run("compiled and linked", all);
 	must(clReleaseProgram(all));
+	all = clLinkProgram(context, 1, &device, "-cl-denorms-are-zero", 1, &p, NULL, NULL, &rc);
+	/* PoCL 3.1 takes none. */
+	printf("with options: %d\n", rc);
+	if (rc == CL_SUCCESS)
+		run("linked with options", all);
+	if (all)
+		must(clReleaseProgram(all));
 	must(clCompileProgram(other, 1, &device, NULL, 0, NULL, NULL, NULL, NULL));
 	all = clLinkProgram(context, 1, &device, NULL, 2, (cl_program[]){ p, other }, NULL, NULL,
 			    &rc);

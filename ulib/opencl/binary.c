@@ -6,8 +6,9 @@
  * What can be kept is asked for when a launch is over: to tell a program's binary PoCL
  * compiles its kernels once more, for any local size. So it is done in a thread, one after
  * the other, which ends when nothing is left to do; and which the process's end waits for,
- * as it is in the middle of a compiler. What is about to be kept can't be freed, so that
- * is few; the others have their turn when a launch of theirs is over again.
+ * as it is in the middle of a compiler, but then it soon begins with nothing new. What is
+ * about to be kept can't be freed, so that is few; the others have their turn when a launch
+ * of theirs is over again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,8 @@ static void *keep(void *arg)
 
 	(void)arg;
 	while ((r = next())) {
-		keep_binary(r);
+		if (!gs_end_is_due())
+			keep_binary(r);
 		gs_shadow_put(r->shadow);
 		gs_compile_end();
 	}
@@ -137,7 +139,14 @@ bool gs_binary_keep(struct gs_rewritten *r)
 
 void gs_binaries_forked(void)
 {
+	struct gs_rewritten *r;
+
 	pthread_mutex_init(&lock, NULL);
+	/* A later launch of theirs may keep them. */
+	for (r = first; r; r = r->next) {
+		__atomic_store_n(&r->unkept, true, __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&r->shadow->refs, 1, __ATOMIC_RELAXED);
+	}
 	first = NULL;
 	waiting = 0;
 	keeper = false;

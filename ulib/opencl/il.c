@@ -30,16 +30,22 @@ struct gs_constants *gs_constants_get(struct gs_constants *constants)
 	return constants;
 }
 
-struct gs_constants *gs_constants_new(const struct gs_constant *of, cl_uint n)
+struct gs_constants *gs_constants_new(const void *of, cl_uint n)
 {
-	struct gs_constants *constants = malloc(sizeof(*constants) + n * sizeof(*of));
+	struct gs_constants *constants = malloc(sizeof(*constants) + n * sizeof(*constants->of));
+	cl_uint i;
 
 	if (!constants)
 		return NULL;
 	constants->refs = 1;
 	constants->n = n;
 	if (n)
-		memcpy(constants->of, of, n * sizeof(*of));
+		memcpy(constants->of, of, n * sizeof(*constants->of));
+	for (i = 0; i < n; i++)
+		if (constants->of[i].size > sizeof(constants->of[i].value)) {
+			free(constants);
+			return NULL;
+		}
 	return constants;
 }
 
@@ -116,8 +122,10 @@ static cl_program take(cl_program handle, cl_context context, const void *il, si
 	program->il = true;
 	program->source = malloc(length + 1);
 	program->length = length;
-	if (program->source)
+	if (program->source) {
 		memcpy(program->source, il, length);
+		program->source[length] = 0;
+	}
 	return handle;
 }
 

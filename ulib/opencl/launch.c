@@ -87,13 +87,13 @@ static void learn(const struct gs_batch *batch, uint64_t ns)
 /*
  * One that may have ended long ago shows nothing longer, unless somebody waited for it. What
  * really is, by more than the launcher waits before it looks, is still under way then, and not
- * late.
+ * late. Nor do waits for launches of several kernels show whose estimate is wrong.
  */
 static uint64_t believed(const struct gs_batch *batch, uint64_t ns)
 {
 	uint64_t most = batch->estimate_ns;
 
-	if (batch->waited_ns)
+	if (batch->waited_ns && batch->kinds == 1)
 		most = gs_estimate_waited(batch->estimates[0],
 					  ns < batch->waited_ns ? ns : batch->waited_ns, most);
 	return ns < most ? ns : most;

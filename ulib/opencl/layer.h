@@ -259,7 +259,7 @@ struct gs_constants {
 
 void gs_constants_put(struct gs_constants *constants);
 struct gs_constants *gs_constants_get(struct gs_constants *constants);
-struct gs_constants *gs_constants_new(const struct gs_constant *of, cl_uint n);
+struct gs_constants *gs_constants_new(const void *of, cl_uint n);
 
 struct gs_program {
 	struct gs_object object;
@@ -455,6 +455,8 @@ bool gs_thread_start(void *(*run)(void *), void *arg);
 /* To the driver's compiler, in a thread of ours. False: it's too late, the process ends. */
 bool gs_compile_begin(void);
 void gs_compile_end(void);
+/* The process's end has waited for some time already. */
+bool gs_end_is_due(void);
 /* Builds a program between these two. */
 cl_int gs_compile(cl_program program, cl_device_id id, const char *options);
 /* In a child of a fork, which has none of these threads. */

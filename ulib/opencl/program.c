@@ -158,10 +158,10 @@ static bool read_origin(struct gs_program *program, const char *at, size_t n)
 	program->options = strdup(at);
 	at += origin.options;
 	n -= origin.options;
-	constants = origin.n_constants * sizeof(struct gs_constant);
-	if (constants > n)
+	if (origin.n_constants > n / sizeof(struct gs_constant))
 		return false;
-	program->constants = gs_constants_new((const void *)at, origin.n_constants);
+	constants = origin.n_constants * sizeof(struct gs_constant);
+	program->constants = gs_constants_new(at, origin.n_constants);
 	at += constants;
 	n -= constants;
 	program->source = malloc(n + 1);
@@ -424,13 +424,13 @@ static const char *not_linked(const struct gs_program *from, const char *options
 		return "a library";
 	if (!from || !from->source)
 		return from && from->why ? from->why : "linked of an unknown program";
+	/* they would reach into what was compiled without them */
+	if (options && strspn(options, " ") != strlen(options))
+		return "linked with options";
 	if (n == 1)
 		return NULL;
 	if (from->il)
 		return "linked of several, one of intermediate language";
-	/* they would reach into what was compiled without them */
-	if (options && strspn(options, " ") != strlen(options))
-		return "linked of several programs with options";
 	return from->more ? "linked of what was linked" : from->why;
 }
 

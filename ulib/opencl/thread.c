@@ -22,11 +22,13 @@ GS_OLD_AT(pthread_cond_broadcast, "2.3.2");
 
 #define STACK		(8 << 20)	/* compilers are used to it; they take what they touch */
 #define END_SECONDS	10		/* they aren't waited for longer */
+#define DUE_SECONDS	1		/* for that long there may be more of them */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects what follows */
 static pthread_cond_t fewer;
 static unsigned int compiling;
 static bool ready, ending;
+static struct timespec ended;			/* since when it is waited for them */
 
 bool gs_thread_start(void *(*run)(void *), void *arg)
 {
@@ -51,9 +53,10 @@ static void at_end(void)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += END_SECONDS;
 	pthread_mutex_lock(&lock);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	until = ended;
+	until.tv_sec += END_SECONDS;
 	ending = true;
 	while (compiling && !pthread_cond_timedwait(&fewer, &lock, &until))
 		;
@@ -81,6 +84,18 @@ void gs_compile_end(void)
 	compiling--;
 	pthread_cond_broadcast(&fewer);
 	pthread_mutex_unlock(&lock);
+}
+
+bool gs_end_is_due(void)
+{
+	struct timespec now;
+	bool due;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	pthread_mutex_lock(&lock);
+	due = ending && now.tv_sec - ended.tv_sec > DUE_SECONDS;
+	pthread_mutex_unlock(&lock);
+	return due;
 }
 
 cl_int gs_compile(cl_program program, cl_device_id id, const char *options)

@@ -7,7 +7,7 @@
 
 static CUresult allocate(CUdeviceptr *p, size_t size, enum mem_kind kind)
 {
-	struct mem_block *b;
+	struct mem_block *b = NULL;
 	struct CUctx_st *c;
 	CUresult r = current(&c);
 
@@ -16,13 +16,15 @@ static CUresult allocate(CUdeviceptr *p, size_t size, enum mem_kind kind)
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
 	lock();
-	b = mem_alloc(c->device, size, kind, c);
-	if (!b && kind == MEM_DEVICE && pools_trim(c->device))
+	r = capture_forbids();
+	if (!r)
+		b = mem_alloc(c->device, size, kind, c);
+	if (!r && !b && kind == MEM_DEVICE && pools_trim(c->device))
 		b = mem_alloc(c->device, size, kind, c);
 	if (b)
 		*p = b->addr;
 	unlock();
-	return b ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return r || b ? r : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT cuMemAlloc_v2(CUdeviceptr *p, size_t size)

@@ -51,30 +51,46 @@ CUresult capture_join(struct CUstream_st *s, struct CUevent_st *e)
 	return CUDA_SUCCESS;
 }
 
-/* Nothing of it will happen, so who asks or waits for it is mistaken: the capture is lost. */
-CUresult capture_asked(const struct CUevent_st *e)
+static void invalidate(struct CUctx_st *c, const struct CUgraph_st *capture)
 {
 	struct CUstream_st *s;
 
-	for (s = e->ctx->streams; s; s = s->next)
-		if (s->capture == e->capture)
+	for (s = c->streams; s; s = s->next)
+		if (s->capture == capture)
 			s->invalid = true;
+}
+
+/* Nothing of it will happen, so who asks or waits for it is mistaken: the capture is lost. */
+CUresult capture_asked(const struct CUevent_st *e)
+{
+	invalidate(e->ctx, e->capture);
 	return CUDA_ERROR_CAPTURED_EVENT;
 }
 
 /* Captures that all threads have to mind, but those that said they know what they do. */
-static unsigned int global;
+static struct CUstream_st *global;
 static __thread CUstreamCaptureMode own_mode;
 
-bool capture_forbids(void)
+/* What they don't mind is refused, and the captures are lost. */
+CUresult capture_forbids(void)
 {
-	return global && own_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	struct CUstream_st *s;
+
+	if (!global || own_mode != CU_STREAM_CAPTURE_MODE_GLOBAL)
+		return CUDA_SUCCESS;
+	for (s = global; s; s = s->next_global)
+		invalidate(s->ctx, s->capture);
+	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 void capture_over(struct CUstream_st *s)
 {
-	global -= s->global;
-	s->global = false;
+	struct CUstream_st **at = &global;
+
+	while (*at && *at != s)
+		at = &(*at)->next_global;
+	if (*at)
+		*at = s->next_global;
 }
 
 static CUresult begin(struct CUstream_st *s, struct CUgraph_st *g,
@@ -88,8 +104,10 @@ static CUresult begin(struct CUstream_st *s, struct CUgraph_st *g,
 	s->origin = true;
 	s->invalid = false;
 	s->capture_id = ++captures;
-	s->global = s->capture && mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-	global += s->global;
+	if (s->capture && mode == CU_STREAM_CAPTURE_MODE_GLOBAL) {
+		s->next_global = global;
+		global = s;
+	}
 	return s->capture ? deps_set(&s->deps, &s->n_deps, deps, n) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

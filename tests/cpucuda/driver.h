@@ -95,7 +95,8 @@ struct CUstream_st {
 	bool gone;		/* destroyed, goes when it is empty */
 	/* stream capture */
 	struct CUgraph_st *capture;
-	bool origin, invalid, global;
+	bool origin, invalid;
+	struct CUstream_st *next_global;	/* in a capture that all have to mind */
 	uint64_t capture_id;
 	struct CUgraphNode_st **deps;
 	size_t n_deps;
@@ -280,7 +281,8 @@ CUresult capture_add(struct CUstream_st *s, struct work *w);
 CUresult capture_join(struct CUstream_st *s, struct CUevent_st *e);
 CUresult capture_note(struct CUstream_st *s, struct CUevent_st *e);
 CUresult capture_asked(const struct CUevent_st *e);
-bool capture_forbids(void);	/* to ask whether events have happened, by this thread */
+/* To this thread: to ask whether events have happened, to load modules, to allocate. */
+CUresult capture_forbids(void);
 void capture_over(struct CUstream_st *s);
 CUresult kernel_work(struct work *w, CUfunction f, const uint32_t grid[3], const uint32_t block[3],
 		     uint32_t dynamic, void **params, void **extra);

@@ -20,6 +20,11 @@ EXPORT cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *jo, vo
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!out || !image)
 		return CUDA_ERROR_INVALID_VALUE;
+	lock();
+	r = capture_forbids();
+	unlock();
+	if (r)
+		return r;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -256,7 +256,9 @@ EXPORT cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUji
 	if (r)
 		return r;
 	lock();
-	*out = module_load(c, &m, &r, why, sizeof(why));
+	r = capture_forbids();
+	if (!r)
+		*out = module_load(c, &m, &r, why, sizeof(why));
 	unlock();
 	image_free(&m);
 	if (r)

@@ -311,9 +311,9 @@ EXPORT cuEventQuery(CUevent e)
 		r = CUDA_ERROR_NOT_INITIALIZED;
 	else if (e->capture)
 		r = capture_asked(e);
-	else if (capture_forbids())
-		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	else
+		r = capture_forbids();
+	if (!r)
 		r = e->ctx->error ? e->ctx->error :
 			event_done(e) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 	unlock();

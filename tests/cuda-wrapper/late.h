@@ -31,7 +31,7 @@ struct bench {
 };
 
 /* The @n-th launch, or what it is, that reaches the driver is refused. */
-static void refuse(const char *what, uint64_t n)
+static inline void refuse(const char *what, uint64_t n)
 {
 	void (*plant)(const char *what, uint64_t n, int error) = (__typeof__(plant))dlsym(
 		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cpucuda_refuse");

@@ -6,8 +6,8 @@ cuda-test-needs := $(O)/cuda/libcuda.so.1 $(O)/tests/cpucuda/libcuda.so.1 $(O)/u
 cuda-test = $(call program,tests/cuda-wrapper/$(1),tests/cuda-wrapper/$(1).c $(cuda-test-bed),\
 	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../cuda' \
 	$(O)/lib/libgpushare.a -lpthread -ldl,$(cuda-test-needs))
-$(foreach t,cut gate late link memory tenants tickets variables,$(call cuda-test,$(t)))
-tests-y += $(addprefix $(O)/tests/cuda-wrapper/,cut gate late link memory tickets variables) \
+$(foreach t,captures cut gate late link memory tenants tickets variables,$(call cuda-test,$(t)))
+tests-y += $(addprefix $(O)/tests/cuda-wrapper/,captures cut gate late link memory tickets variables) \
 	tests/cuda-wrapper/abi.sh
 
 $(O)/tests/cuda-wrapper/slow-start.so: $(call pic-objs,tests/cuda-wrapper/slow-start.c)

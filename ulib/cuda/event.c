@@ -114,10 +114,15 @@ static bool put(struct gs_lane *lane, const struct small *what, bool first)
 	return place != GS_NOT_PUT;
 }
 
+/* When another thread's capture begins meanwhile, the driver isn't to mind the question. */
 static bool is_event(CUevent event)
 {
-	CUresult r = event ? REAL(cuEventQuery)(event) : CUDA_ERROR_INVALID_VALUE;
+	int mode = CU_STREAM_CAPTURE_RELAXED;
+	CUresult r;
 
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+	r = event ? REAL(cuEventQuery)(event) : CUDA_ERROR_INVALID_VALUE;
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 	return !r || r == CUDA_ERROR_NOT_READY;
 }
 

@@ -17,7 +17,8 @@
  * an event. So while a capture is under way in the process (gs_captures), streams
  * aren't asked at all; what was launched before was marked when it began, and what
  * is launched beside it is marked each time. Marks are asked for by the keeper
- * alone, which takes part in no capture.
+ * alone, which takes part in no capture: a question of another thread, refused, would
+ * spoil the capture.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -400,12 +401,29 @@ void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, uint64_t es
 	pthread_mutex_unlock(&lane->lock);
 }
 
-/* An error is an end as well: the context is lost, nothing of it runs any more. */
+/*
+ * The driver's answer to whether something has ended. An error is an end as well: the
+ * context is lost, nothing of it runs any more. A refusal to tell is none: of a thread that
+ * isn't to ask now, as beside a capture that isn't followed, or in a function of the host.
+ */
+static bool is_end(CUresult r)
+{
+	switch (r) {
+	case CUDA_ERROR_NOT_READY:
+	case CUDA_ERROR_NOT_PERMITTED:
+	case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+	case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static bool mark_has_happened(struct gs_lane *l, struct gs_mark *m)
 {
 	float ms = 0;
 
-	if (REAL(cuEventQuery)(m->end) == CUDA_ERROR_NOT_READY)
+	if (!is_end(REAL(cuEventQuery)(m->end)))
 		return false;
 	if (m->begin && !REAL(cuEventElapsedTime)(&ms, m->begin, m->end) && m->record)
 		gs_record_measured(m->record, m->life, m->blocks, (uint64_t)(ms * 1e6f));
@@ -453,7 +471,7 @@ static void reap_lane(struct gs_lane *l)
 	upto = __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE);
 	if (!l->count && upto != l->ended && !l->per_thread &&
 	    !__atomic_load_n(&gs_captures, __ATOMIC_SEQ_CST) &&
-	    REAL(cuStreamQuery)(l->stream) != CUDA_ERROR_NOT_READY)
+	    is_end(REAL(cuStreamQuery)(l->stream)))
 		ended_upto(l, upto, upto_ns);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -488,6 +506,9 @@ void gs_reap(struct gs_device *dev)
 		return;
 	REAL(cuCtxGetCurrent)(&present);
 	pthread_mutex_lock(&gs_poll);
+	/* A capture that was about to begin has had gs_poll since, or waits for it. */
+	if (__atomic_load_n(&gs_captures, __ATOMIC_SEQ_CST) && !gs_is_keeper())
+		goto out;
 	for (l = lanes; l; l = l->next) {
 		if ((dev && l->dev != dev) || l->dead ||
 		    (is_idle(l) && !__atomic_load_n(&l->count, __ATOMIC_RELAXED)))
@@ -500,6 +521,7 @@ void gs_reap(struct gs_device *dev)
 		if (pushed)
 			REAL(cuCtxPopCurrent_v2)(&(CUcontext){ NULL });
 	}
+out:
 	pthread_mutex_unlock(&gs_poll);
 }
 

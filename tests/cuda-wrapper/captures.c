@@ -128,6 +128,60 @@ TEST(others_wait_for_their_streams)
 	child(waits);
 }
 
+#define MODULES	64u
+
+/* Kernels that are cut for the first time: what it takes is loaded and allocated. */
+static void cuts(const char *how, const char *way)
+{
+	CUfunction f[MODULES];
+	CUstream s[MODULES];
+	struct capturer c;
+	struct program p;
+	uint64_t before;
+	CUdeviceptr d;
+	CUmodule m;
+	uint32_t n = 0, i;
+	void *args[] = { &d, &n };
+
+	setenv("GPUSHARE_CUDA_CUT", how, 1);
+	program_start(&p);
+	MUST(cuMemAlloc_v2(&d, 4 * WORDS));
+	for (i = 0; i < MODULES; i++) {
+		MUST(cuModuleLoadData(&m, text));
+		MUST(cuModuleGetFunction(&f[i], m, "one"));
+		MUST(cuStreamCreate(&s[i], 1));
+	}
+	capturer_start(&c, p.ctx);
+	for (i = 0; i < MODULES; i++)
+		OK(cuLaunchKernel(f[i], 64, 1, 1, 1, 1, 1, 0, s[i], args, NULL));
+	capturer_end(&c);
+	OK(cuCtxSynchronize());
+	/* None was given up. */
+	before = launched("one", way);
+	for (i = 0; i < MODULES; i++)
+		OK(cuLaunchKernel(f[i], 64, 1, 1, 1, 1, 1, 0, s[i], args, NULL));
+	OK(cuCtxSynchronize());
+	EXPECT_EQ(MODULES, launched("one", way) - before);
+}
+
+static void slices(void *arg)
+{
+	(void)arg;
+	cuts("slice", "slices");
+}
+
+static void tickets(void *arg)
+{
+	(void)arg;
+	cuts("guard", "guarded");
+}
+
+TEST(others_cut_launches)
+{
+	child(slices);
+	child(tickets);
+}
+
 /*
  * A capture that the wrapper doesn't follow, as it began past it: the question of a thread is
  * refused, and what runs hasn't ended by that.

@@ -542,24 +542,18 @@ static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 	return AUTO;
 }
 
-/*
- * All of it, by this thread. When another's capture begins meanwhile, the driver refuses
- * questions, unless this one says that it knows what it does.
- */
+/* All of it, by this thread. */
 static void finish(struct cut *c, CUresult *r)
 {
-	int mode = CU_STREAM_CAPTURE_RELAXED;
 	enum gs_step s;
 	uint32_t n = 0;
 
-	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 	while ((s = step(c, r)) != GS_DONE) {
 		if (s == GS_LATER)
 			gs_pause(n++);
 		else
 			n = 0;
 	}
-	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 }
 
 /* Puts it into its stream; false: it is to be launched whole, and nothing was done. */
@@ -585,23 +579,15 @@ static bool put(struct cut *c, CUresult *r)
 	return cut;
 }
 
-bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
-		   CUresult *result)
+static bool cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
+		       uint64_t total, CUresult *result)
 {
 	struct cut c = {
 		.work.step = cut_step, .work.free = cut_free,
-		.lane = lane, .record = record, .l = l,
-		.total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2],
+		.lane = lane, .record = record, .l = l, .total = total,
 	}, *own;
-	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED), seed;
+	uint64_t seed;
 
-	gs_whole_because(record, "short");
-	if (c.total < 2 || __atomic_load_n(&gs_captures, __ATOMIC_RELAXED))
-		return false;
-	/* What is known to be short is out quickly. */
-	if (forced_mode(&seed) == AUTO && block_ps(record) &&
-	    block_ps(record) * c.total / 1000 <= slice_ns + slice_ns / 2)
-		return false;
 	c.full = wave(&c);
 	if (forced_mode(&seed) == AUTO && !is_worth_it(&c, c.full))
 		return false;
@@ -627,6 +613,31 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 		return put(own, result);
 	cut_free(&own->work);
 	return false;
+}
+
+bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
+		   CUresult *result)
+{
+	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED), seed;
+	uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	int mode = CU_STREAM_CAPTURE_RELAXED;
+	bool cut;
+
+	gs_whole_because(record, "short");
+	if (total < 2 || __atomic_load_n(&gs_captures, __ATOMIC_RELAXED))
+		return false;
+	/* What is known to be short is out quickly. */
+	if (forced_mode(&seed) == AUTO && block_ps(record) &&
+	    block_ps(record) * total / 1000 <= slice_ns + slice_ns / 2)
+		return false;
+	/*
+	 * When another thread's capture begins meanwhile, the driver refuses to load modules, to
+	 * allocate and to tell, unless this one says that it knows what it does.
+	 */
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+	cut = cut_launch(lane, record, l, total, result);
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+	return cut;
 }
 
 void gs_areas_gone(struct gs_context *context)

@@ -448,16 +448,23 @@ HOOK(cuFuncSetSharedMemConfig, CUfunction f, int config)
 	return was_set(REAL(cuFuncSetSharedMemConfig)(f, config), f, GS_SET_BANKS, config, 0);
 }
 
-/* A kernel's functions are made after it, the variant's after the variant. */
+/*
+ * A kernel's functions are made after it, the variant's after the variant. Beside another
+ * thread's capture as well.
+ */
 static CUresult kernel_was_set(CUresult rc, CUkernel k, int what, int value, CUdevice dev)
 {
 	struct gs_record *r = rc ? NULL : gs_record_find(k);
 	struct gs_device *on = r ? gs_device_of(dev) : NULL;
+	int mode = CU_STREAM_CAPTURE_RELAXED;
 	unsigned int m;
 
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 	for (m = 0; on && m < GSX_MODES; m++)
 		gs_variant(r, m, on);
-	return was_set(rc, k, what, value, dev);
+	was_set(rc, k, what, value, dev);
+	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+	return rc;
 }
 
 HOOK(cuKernelSetAttribute, int what, int value, CUkernel kernel, CUdevice dev)

@@ -261,11 +261,16 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
 }
 
+/* One that lacks something is taken last: what was refused once may be refused again. */
 static void area_put(struct gs_context *context, struct gs_area *a)
 {
+	struct gs_area **at = &context->areas;
+
 	pthread_mutex_lock(&gs_poll);
-	a->next = context->areas;
-	context->areas = a;
+	while (*at && !a->done)
+		at = &(*at)->next;
+	a->next = *at;
+	*at = a;
 	pthread_mutex_unlock(&gs_poll);
 }
 

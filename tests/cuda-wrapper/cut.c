@@ -28,10 +28,9 @@ static struct done done(void)
 }
 
 /* Each block adds its number and 1 to a word of its own; with so many registers in all. */
-static CUmodule load_add(const char *more, unsigned int registers, const char *directive)
+static const char *text_of_add(const char *more, unsigned int registers, const char *directive)
 {
 	static char text[1 << 14];
-	CUmodule m = NULL;
 	unsigned int i;
 	size_t n;
 
@@ -44,7 +43,14 @@ static CUmodule load_add(const char *more, unsigned int registers, const char *d
 		 "ld.param.u64 %%d1, [o]; mov.u32 %%r1, %%ctaid.x; mul.wide.u32 %%d2, %%r1, 4;\n"
 		 "add.u64 %%d1, %%d1, %%d2; ld.global.u32 %%r2, [%%d1]; add.u32 %%r2, %%r2, %%r1;\n"
 		 "add.u32 %%r2, %%r2, 1; st.global.u32 [%%d1], %%r2; ret; }\n");
-	MUST(cuModuleLoadData(&m, text));
+	return text;
+}
+
+static CUmodule load_add(const char *more, unsigned int registers, const char *directive)
+{
+	CUmodule m = NULL;
+
+	MUST(cuModuleLoadData(&m, text_of_add(more, registers, directive)));
 	return m;
 }
 
@@ -145,6 +151,48 @@ TEST(caps_are_kept_for_the_next_start)
 	EXPECT_EQ(2, used(cache));
 	snprintf(clean, sizeof(clean), "rm -rf %s", cache);
 	EXPECT_EQ(0, system(clean));
+}
+
+/*
+ * A kernel of which one variant is made, for the first of two devices. What is set on it for
+ * the second, which has no gate, makes none there, and the first gets the others yet: with 87
+ * registers only that for workers passes the cap, and has to be made anew.
+ */
+static void set_elsewhere(void *arg)
+{
+	uint64_t workers;
+	CUlibrary l;
+	CUkernel k;
+	CUdeviceptr d;
+	void *args[] = { &d };
+	struct program p;
+	int i;
+
+	(void)arg;
+	program_start(&p);
+	MUST(cuLibraryLoadData(&l, text_of_add("", 87, ""), NULL, NULL, 0, NULL, NULL, 0));
+	MUST(cuLibraryGetKernel(&k, l, "add"));
+	MUST(cuMemAlloc_v2(&d, 4 * WORDS));
+	for (i = 0; i < 32; i++) {
+		OK(cuLaunchKernel((CUfunction)k, WORDS, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+		OK(cuCtxSynchronize());
+		if (i)
+			continue;
+		workers = launched("add", "workers");
+		EXPECT_EQ(0, workers);
+		OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 0, k,
+					1));
+	}
+	EXPECT_GT(launched("add", "workers"), workers);
+}
+
+TEST(an_attribute_for_a_device_without_a_gate)
+{
+	setenv("CPUCUDA_DEVICES", "2", 1);
+	setenv("GPUSHARE_CUDA_KEYS", KEY ",/", 1);
+	child(set_elsewhere, NULL, "random:2", NULL);
+	unsetenv("GPUSHARE_CUDA_KEYS");
+	unsetenv("CPUCUDA_DEVICES");
 }
 
 /* A stream that waits for a word in the program's memory: nothing behind it can run. */

@@ -449,8 +449,8 @@ HOOK(cuFuncSetSharedMemConfig, CUfunction f, int config)
 }
 
 /*
- * A kernel's functions are made after it, the variant's after the variant. Beside another
- * thread's capture as well.
+ * A kernel's functions are made after it, the variant's after the variant: of a device with
+ * a gate, as without one nothing is cut. Beside another thread's capture as well.
  */
 static CUresult kernel_was_set(CUresult rc, CUkernel k, int what, int value, CUdevice dev)
 {
@@ -460,7 +460,7 @@ static CUresult kernel_was_set(CUresult rc, CUkernel k, int what, int value, CUd
 	unsigned int m;
 
 	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
-	for (m = 0; on && m < GSX_MODES; m++)
+	for (m = 0; on && on->gate && m < GSX_MODES; m++)
 		gs_variant(r, m, on);
 	was_set(rc, k, what, value, dev);
 	REAL(cuThreadExchangeStreamCaptureMode)(&mode);

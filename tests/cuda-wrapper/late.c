@@ -439,33 +439,87 @@ TEST(what_could_come_too_early_waits_for_the_rest)
 
 /*
  * The program asks for a function that we don't know, which might submit anything past us: from
- * now on nothing is left for later, and what there is goes before all that comes.
+ * now on nothing is left for later, and what there is goes before all that comes. What such a
+ * function does, one of the driver's own does here: all words become @value.
  */
-static void strangers(void *arg)
+static void past_us(struct bench *b, unsigned int value)
+{
+	CUresult (*f)(CUdeviceptr to, unsigned int v, size_t n, CUstream s) = (__typeof__(f))dlsym(
+		dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY), "cuMemsetD32Async");
+
+	ASSERT_TRUE(f != NULL);
+	OK(f(b->d, value, WORDS, b->s));
+}
+
+static void all_are(struct bench *b, uint32_t value)
 {
 	static uint32_t out[WORDS];
+	uint32_t i;
+
+	OK(cuStreamSynchronize(b->s));
+	OK(cuMemcpyDtoH_v2(out, b->d, sizeof(out)));
+	for (i = 0; i < WORDS && out[i] == value; i++)
+		;
+	EXPECT_EQ(WORDS, i);
+}
+
+static void stranger(void *arg)
+{
 	struct release r;
 	struct bench b;
-	uint32_t i;
 	void *f;
 
 	(void)arg;
 	bench_make(&b);
 	begin_rest(&r, &b);
 	OK(cuGetProcAddress_v2("cuNotYetKnown", &f, 13000, 0, NULL));
-	OK(cuEventRecord(b.e, b.s));
+	past_us(&b, 7);
 	EXPECT_TRUE(end_rest(&r));
+	all_are(&b, 7);
 	OK(launch(&b, b.s, 1));
-	OK(cuStreamSynchronize(b.s));
-	OK(cuMemcpyDtoH_v2(out, b.d, sizeof(out)));
-	for (i = 0; i < WORDS && out[i] == 2; i++)
-		;
-	EXPECT_EQ(WORDS, i);
+	past_us(&b, 8);
+	all_are(&b, 8);
+}
+
+/* One whose like hasn't been waits for the rest that is there, before it puts its own. */
+static void *launch_unlike(void *arg)
+{
+	struct bench *b = arg;
+	uint32_t n = 1;
+	void *args[] = { &b->d, &n };
+
+	OK(cuCtxSetCurrent(b->p.ctx));
+	OK(cuLaunchKernel(b->f, WORDS, 1, 1, 1, 1, 1, 16, b->s, args, NULL));
+	return NULL;
+}
+
+static void stranger_beside(void *arg)
+{
+	struct release r;
+	pthread_t thread;
+	struct bench b;
+	void *f;
+
+	(void)arg;
+	bench_make(&b);
+	begin_rest(&r, &b);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, launch_unlike, &b));
+	usleep(30000);
+	OK(cuGetProcAddress_v2("cuNotYetKnown", &f, 13000, 0, NULL));
+	pthread_join(thread, NULL);
+	past_us(&b, 7);
+	EXPECT_TRUE(end_rest(&r));
+	all_are(&b, 7);
 }
 
 TEST(a_function_that_we_don_t_know_in_the_middle_of_a_rest)
 {
-	child(strangers);
+	child(stranger);
+}
+
+TEST(a_function_that_we_don_t_know_beside_a_launch_that_waits)
+{
+	child(stranger_beside);
 }
 
 #define REFUSED(x) EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, x)

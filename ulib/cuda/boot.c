@@ -375,17 +375,16 @@ static bool leads_to(size_t entry, const char *base, const void *real)
 }
 
 /*
- * Ours for what the driver gave. Should two names lead there, either will do: all
- * forms of a function are of one kind, as a test sees to.
+ * Ours for what the driver gave; NULL: we know none. Should two names lead there, either
+ * will do: all forms of a function are of one kind, as a test sees to.
  */
-static void *ours(const char *name, void *real, int version, uint64_t flags)
+static void *known(const char *name, void *real, int version, uint64_t flags)
 {
 	size_t len = strlen(name), i;
 	char text[96];
-	void *own;
 
 	if (len + 2 > sizeof(text))
-		return real;
+		return NULL;
 	i = first_from(name);
 	if (leads_to(i, name, real))
 		return self(i);
@@ -394,9 +393,15 @@ static void *ours(const char *name, void *real, int version, uint64_t flags)
 	for (; i < GS_ENTRIES && !strncmp(text_of(&names[i]), text, len + 1); i++)
 		if (leads_to(i, name, real))
 			return self(i);
-	own = by_name(name, (uint32_t)version, flags & 2);
+	return by_name(name, (uint32_t)version, flags & 2);
+}
+
+static void *ours(const char *name, void *real, int version, uint64_t flags)
+{
+	void *own = known(name, real, version, flags);
+
 	if (!own)
-		__atomic_store_n(&gs_strangers, true, __ATOMIC_RELAXED);
+		gs_rest_stranger();
 	return own ? own : real;
 }
 

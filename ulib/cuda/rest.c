@@ -45,7 +45,6 @@
 #define MOST		1024u	/* works of a lane, as the driver's own queues */
 
 uint32_t gs_pending, gs_lates;
-bool gs_strangers;
 
 /* Protects all lists; taken after gs_poll. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -53,6 +52,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct gs_lane *busy;	/* those that have a rest */
 static uint64_t number, turns;
 static bool feeds[GS_DEVICES];
+static bool strangers;		/* the program has functions that we don't know */
 
 /*
  * An error that no call has told yet. It isn't pending: it may stay for as long as the
@@ -278,10 +278,8 @@ static void settle(const struct gs_lane *lane, CUcontext ctx, uint64_t upto)
 enum gs_place gs_rest_put(struct gs_lane *lane, struct gs_work *w, bool first, bool behind)
 {
 	enum gs_place place = GS_NOT_PUT;
-	bool strangers;
 
 	pthread_mutex_lock(&lock);
-	strangers = __atomic_load_n(&gs_strangers, __ATOMIC_RELAXED);
 	/* Behind what is in other lanes, or not to come behind anything. */
 	while (lane->n_rest >= MOST || other_before(lane) ||
 	       (lane->rest && (!behind || strangers)))
@@ -422,6 +420,17 @@ void gs_settle_and_lock(void)
 void gs_rest_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
+}
+
+void gs_rest_stranger(void)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	strangers = true;	/* who sleeps before putting something sees it then */
+	settle(NULL, NULL, number);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
 }
 
 void gs_rest_forget(void)

@@ -31,7 +31,6 @@ enum gs_place {
 
 extern uint32_t gs_pending;	/* works in all lanes */
 extern uint32_t gs_lates;	/* errors that gs_rest_late() hasn't told yet */
-extern bool gs_strangers;	/* the program got functions that we don't know */
 
 /*
  * Puts @w at the end of the lane's rest. Not if the lane may have none; nor, if it has
@@ -75,6 +74,8 @@ void gs_settle_all(void);
 /* The same, and no more comes until it is unlocked: a capture begins. */
 void gs_settle_and_lock(void);
 void gs_rest_unlock(void);
+/* The same for good: the program is about to get a function that we don't know. */
+void gs_rest_stranger(void);
 void gs_rest_forget(void);		/* in a forked child */
 
 /* Copies of what a launch points to. */

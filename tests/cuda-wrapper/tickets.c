@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Launches by tickets: how they end, and what they are without. */
+#include <dirent.h>
 #include "late.h"
 
 /* Contexts that end while launches by tickets are in them, and others after them. */
@@ -87,6 +88,74 @@ static void beside_a_capture(void *arg)
 TEST(a_capture_begins_beside_a_launch_by_tickets)
 {
 	child(beside_a_capture);
+}
+
+static uint64_t feeder_sleeps(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	unsigned long long n = 0;
+	char path[300], line[100];
+	struct dirent *d;
+	bool is_it;
+	FILE *f;
+
+	ASSERT_TRUE(threads != NULL);
+	while ((d = readdir(threads))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", d->d_name);
+		f = fopen(path, "r");
+		is_it = false;
+		while (f && fgets(line, sizeof(line), f)) {
+			is_it |= !strcmp(line, "Name:\tgpushare-feed\n");
+			if (is_it)
+				sscanf(line, "voluntary_ctxt_switches: %llu", &n);
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(threads);
+	return n;
+}
+
+/* How often the feeder slept within a millisecond, of some fifty. */
+static double sleeps(void)
+{
+	uint64_t begin = now_ns(), before = feeder_sleeps();
+
+	usleep(50000);
+	return (double)(feeder_sleeps() - before) * MS / (double)(now_ns() - begin);
+}
+
+static void *want_it(void *arg)
+{
+	holder_end(holder_begin(arg));
+	return NULL;
+}
+
+/* Long ones are looked at each 100 us, so not more than ten times a millisecond. */
+static void looks(void *arg)
+{
+	pthread_t other;
+	struct bench b;
+
+	(void)arg;
+	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	bench_make(&b);
+	__atomic_store_n(b.word, 0, __ATOMIC_RELEASE);
+	MUST(cuStreamWaitValue32_v2(b.s, b.there, 1, 0));
+	OK(launch(&b, b.s, 1));
+	usleep(100000);
+	EXPECT_LE(sleeps(), 12);
+	ASSERT_EQ(0, pthread_create(&other, NULL, want_it, "other"));
+	EXPECT_TRUE(WAIT_FOR(sleeps() > 12));
+	__atomic_store_n(b.word, 1, __ATOMIC_RELEASE);
+	OK(cuStreamSynchronize(b.s));
+	pthread_join(other, NULL);
+	EXPECT_EQ(2, launched("one", "guarded"));
+}
+
+TEST(looks_are_quicker_while_somebody_waits)
+{
+	child(looks);
 }
 
 /* What launches by tickets need and can't get: they go whole, and nothing is lost by it. */

@@ -231,7 +231,8 @@ static void *feeder_main(void *arg)
 			 * Who waits for what runs by tickets has the device within two looks
 			 * and a block: one sees that it is asked back, one that it ended.
 			 */
-			if (looks == GS_QUICK_LOOKS &&
+			gs_device_look(dev);
+			if (looks >= GS_QUICK_LOOKS &&
 			    __atomic_load_n(&dev->waiters, __ATOMIC_RELAXED))
 				looks = GS_QUICK_LOOKS - 1;
 			gs_pause(looks++);

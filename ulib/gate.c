@@ -35,6 +35,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 #define PROBE_NS 5000000000ull
+#define DRAIN_NS 10000000ull	/* who waits for ends looks so often whether that is needed */
 
 static void futex_wake(uint32_t *word, int how)
 {
@@ -81,16 +82,19 @@ static bool nothing_under_way(const struct gs_gate *gate)
 }
 
 /*
- * `draining` is set by now; the last slice to end reads it after its decrement,
- * so either it sees us waiting or we see that it has ended.
+ * `draining` was set before @seen was read; the last slice to end reads it after its
+ * decrement, so either it sees us waiting or we see that it has ended. What is under way may
+ * never end: after its grace the arbiter takes the device back, which wakes nobody here.
  */
-static int wait_drained(struct gs_gate *gate, uint64_t until_ns)
+static int wait_drained(struct gs_gate *gate, uint32_t seen, uint64_t until_ns)
 {
-	uint32_t seen = __atomic_load_n(&gate->event, __ATOMIC_SEQ_CST);
+	uint64_t soon = gpushare_after(DRAIN_NS);
 
 	if (nothing_under_way(gate))
 		return 0;
-	return wait_event(gate, seen, until_ns) ? 0 : -ETIMEDOUT;
+	if (soon > until_ns)
+		soon = until_ns;
+	return wait_event(gate, seen, soon) || soon != until_ns ? 0 : -ETIMEDOUT;
 }
 
 static bool is_closed(struct gs_gate *gate)
@@ -276,6 +280,7 @@ static int begin_locked(struct gs_client *client, uint64_t until_ns)
 {
 	struct gs_gate *gate = client->gate;
 	bool again, granted = false;
+	uint32_t seen;
 	int err = 0;
 
 	while (!granted) {
@@ -284,7 +289,8 @@ static int begin_locked(struct gs_client *client, uint64_t until_ns)
 			return enter(gate);
 		case AN_END:
 			__atomic_add_fetch(&gate->draining, 1, __ATOMIC_SEQ_CST);
-			err = wait_drained(gate, until_ns);
+			seen = __atomic_load_n(&gate->event, __ATOMIC_SEQ_CST);
+			err = wait_drained(gate, seen, until_ns);
 			__atomic_sub_fetch(&gate->draining, 1, __ATOMIC_SEQ_CST);
 			break;
 		case AN_ASKER:
@@ -475,13 +481,15 @@ static int set_ask(const struct set *set, bool again, uint64_t until_ns,
 static int set_wait(const struct set *set, struct gs_gate *gate, bool drain, uint64_t until_ns)
 {
 	uint32_t seen;
-	int err = 0;
+	int err;
 
 	__atomic_add_fetch(&gate->draining, drain, __ATOMIC_SEQ_CST);
 	seen = __atomic_load_n(&gate->event, __ATOMIC_SEQ_CST);
 	set_unlock(set);
 	pthread_mutex_lock(&gate->lock);
-	if (!drain || !nothing_under_way(gate))
+	if (drain)
+		err = wait_drained(gate, seen, until_ns);
+	else
 		err = wait_event(gate, seen, until_ns) ? 0 : -ETIMEDOUT;
 	pthread_mutex_unlock(&gate->lock);
 	set_lock(set);

@@ -472,6 +472,56 @@ static uint32_t flags_of(struct gpushare *g)
 	return grant.flags;
 }
 
+struct late_begin {
+	struct gpushare *g, *which;
+	bool any;
+	int result;
+};
+
+static void *begin_late(void *arg)
+{
+	struct late_begin *b = arg;
+
+	b->which = b->g;
+	b->result = b->any ? gpushare_begin_any(b->g, gpushare_after(20 * SEC), &b->which) :
+		    gpushare_begin(b->g, gpushare_after(20 * SEC));
+	return NULL;
+}
+
+/* What is under way ends only after one more has begun, which asks anew when it was taken. */
+TEST(who_waits_for_an_end_sees_that_the_device_is_taken)
+{
+	struct gpushare_device dev = { .size = sizeof(dev), .key = "cpu:0",
+				       .mask = GPUSHARE_DEV_GRACE, .grace_us = 500000 };
+	struct late_begin mine, others;
+	struct gpushare *g, *other;
+	pthread_t waits, asks;
+	int any;
+
+	world_set_up(&w);
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_SET, &dev));
+	for (any = 0; any < 2; any++) {
+		g = open_one("cpu:0");
+		other = open_one("cpu:0");
+		EXPECT_EQ(0, gpushare_begin(g, GPUSHARE_FOREVER));
+		others = (struct late_begin){ .g = other };
+		mine = (struct late_begin){ .g = g, .any = any };
+		ASSERT_EQ(0, pthread_create(&asks, NULL, begin_late, &others));
+		EXPECT_TRUE(WAIT_FOR(flags_of(g) & GPUSHARE_PREEMPT));
+		ASSERT_EQ(0, pthread_create(&waits, NULL, begin_late, &mine));
+		pthread_join(asks, NULL);
+		EXPECT_EQ(0, others.result);
+		gpushare_end(other);
+		pthread_join(waits, NULL);
+		EXPECT_EQ(0, mine.result);
+		gpushare_end(g);
+		gpushare_end(g);
+		gpushare_close(g);
+		gpushare_close(other);
+	}
+	world_remove(&w);
+}
+
 /* What doesn't fit is taken, and who isn't running is asked to move out. */
 TEST(memory_is_oversubscribed)
 {

@@ -357,6 +357,65 @@ TEST(a_capture_for_graphics_is_left_alone)
 	rare_end();
 }
 
+/* What the driver doesn't let a program have, nobody is asked for. */
+static void in_fork(CUdevice other)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, other } };
+	CUmemGenericAllocationHandle h;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(20);
+		test_failures = 0;
+		EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuMemCreate(&h, 2 * MIB, &prop, 0));
+		EXPECT_FALSE(child_is_client(&w, getpid()));
+		fflush(NULL);
+		_exit(test_failures);
+	}
+	EXPECT_EQ(0, child_wait(pid));
+}
+
+static void too_early(void *arg)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle h;
+	struct program p;
+
+	(void)arg;
+	EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuMemCreate(&h, 2 * MIB, &prop, 0));
+	prop.location.id = 9;
+	EXPECT_NE(CUDA_SUCCESS, cuMemCreate(&h, 2 * MIB, &prop, 0));
+	EXPECT_FALSE(child_is_client(&w, getpid()));
+	program_start(&p);
+	prop.location.id = 0;
+	MUST(cuMemCreate(&h, 2 * MIB, &prop, 0));
+	EXPECT_EQ(2 * MIB, charged());
+	in_fork(1);
+	setenv("GPUSHARE_CUDA_KEYS", KEY "," OTHER_KEY, 1);
+	in_fork(1);
+	OK(cuMemRelease(h));
+	EXPECT_EQ(0, charged());
+}
+
+TEST(no_device_is_opened_before_cuda_or_after_a_fork)
+{
+	static const char *const keys[] = { OTHER_KEY, "pci:unknown-0", "pci:unknown-1",
+					    "pci:unknown-9" };
+	struct gpushare_device dev;
+	unsigned int i;
+
+	rare_make();
+	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		dev = (struct gpushare_device){ .size = sizeof(dev), .kind = GPUSHARE_KIND_OTHER };
+		strcpy(dev.key, keys[i]);
+		ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	}
+	EXPECT_EQ(0, child_wait(child_start(too_early, NULL)));
+	rare_end();
+}
+
 struct multi {
 	CUfunction function;
 	unsigned int grid[3], block[3], shared;

@@ -65,23 +65,27 @@ uint32_t gs_device_arch(CUdevice ordinal)
 	return arch;
 }
 
-static void set_up(struct gs_device *dev)
+/* False: the driver doesn't know it, now or at all, and so nobody is asked for it. */
+static bool set_up(struct gs_device *dev)
 {
 	int units = 1;
 	char key[GPUSHARE_KEY_MAX];
 	int err;
 
+	if (REAL(cuDeviceGetAttribute)(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+				       dev->ordinal))
+		return false;
 	key_of(key, sizeof(key), dev->ordinal);
 	err = gpushare_open(&dev->gate, key, NULL);
 	if (err) {
 		gs_say("device %s: not gated: %s", key, strerror(-err));
 		dev->gate = NULL;
 	}
-	REAL(cuDeviceGetAttribute)(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev->ordinal);
 	dev->units = units > 0 ? (uint32_t)units : 1;
 	dev->arch = gs_device_arch(dev->ordinal);
 	dev->slice_ns = 2000000;
 	gs_device_look(dev);
+	return true;
 }
 
 struct gs_device *gs_device_of(CUdevice ordinal)
@@ -99,9 +103,10 @@ struct gs_device *gs_device_of(CUdevice ordinal)
 	first = !gs_devices[ordinal];
 	if (first) {
 		dev->ordinal = ordinal;
-		set_up(dev);
-		__atomic_store_n(&gs_devices[ordinal], dev, __ATOMIC_RELEASE);
+		first = set_up(dev);
+		__atomic_store_n(&gs_devices[ordinal], first ? dev : NULL, __ATOMIC_RELEASE);
 	}
+	dev = gs_devices[ordinal];
 	pthread_mutex_unlock(&lock);
 	if (first)
 		gs_memory_owed(dev);
@@ -129,8 +134,8 @@ void gs_device_look(struct gs_device *dev)
 
 /*
  * A forked child can't use what CUDA its parent had begun, nor begin anew, which it may if
- * the parent had not. So the parent's devices have no gate there: whatever it calls is the
- * driver's to refuse, at once.
+ * the parent had not. So the parent's devices have no gate there, and the others get none:
+ * whatever it calls is the driver's to refuse, at once.
  */
 void gs_devices_forget(void)
 {

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Programs of the runtime's interface, made by nvcc, over the runtime double: they
-# Programs of the runtime's interface, made by nvcc, over the runtime double: they
 # print the same over the wrapper as over the bare driver, in all ways to pack PTX.
 # NVIDIA's own runtime, as nvcc links it unless told otherwise, takes NVIDIA's driver alone
 # (Documentation/cpucuda.md says where it ends); as far as it comes it asks for the same,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The corpus on whatever driver libcuda.so.1 leads to: on a GPU where there is
- * one (make check-gpu), on the driver on the CPU in every check. Each kernel runs
+ * The corpus on whatever driver libcuda.so.1 leads to, or GPUSHARE_REAL_LIBCUDA names: on a
+ * GPU where there is one (make check-gpu), on the CPU's in every check. Each kernel runs
  * whole and is held against the reference; then in slices, guarded with stops that
  * the host writes while it runs, and by workers whose number changes; the memory
  * must be the whole run's to the bit.
@@ -65,15 +65,17 @@ static const char *fail_at(const char *what, CUresult r)
 
 static void open_driver(struct ctx *c)
 {
-	void *h = dlopen("libcuda.so.1", RTLD_NOW), *p;
+	const char *driver = getenv("GPUSHARE_REAL_LIBCUDA");
+	void *h = dlopen(driver && *driver ? driver : "libcuda.so.1", RTLD_NOW), *p;
 	CUcontext ctx;
 	char name[100] = "";
 	int k, major, minor;
 
 	CUresult r;
 
-	if (!h)
+	if (!h && !(driver && *driver))
 		SKIP("no libcuda.so.1");
+	ASSERT_TRUE(h != NULL);
 #define X(name) cu.name = (__typeof__(cu.name))dlsym(h, #name); ASSERT_TRUE(cu.name != NULL);
 	DRIVER(X)
 #undef X

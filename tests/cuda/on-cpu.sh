@@ -3,4 +3,4 @@
 # gpu-test over the driver on the CPU, so that it is in order when a GPU is there.
 cd "$(dirname "$0")/../.." || exit 1
 O=${O:-build/user}
-CPUCUDA_SHUFFLE=0 LD_LIBRARY_PATH=$O/tests/cpucuda exec "$O/tests/cuda/gpu-test" "$@"
+CPUCUDA_SHUFFLE=0 GPUSHARE_REAL_LIBCUDA=$O/tests/cpucuda/libcuda.so.1 exec "$O/tests/cuda/gpu-test" "$@"

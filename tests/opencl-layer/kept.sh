@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 stalls=$O/tests/opencl-layer/stalls
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 10
+plan 11
 
 # Two kernels, one of which must be rewritten; it stalls nowhere, as nobody asks it to.
 GPUSHARE_ARBITER=none "$stalls" build </dev/null >"$dir/want" 2>&1
@@ -55,4 +55,15 @@ done
 texts 1 "one that finds it damaged builds the text"
 kept they_are_whole
 texts 0 "and replaces it"
+
+# One that requires the size of its groups, asked for while it runs, is the end of PoCL 3.1, if
+# it comes at the right moment: one time in two.
+GPUSHARE_ARBITER=none "$stalls" required >"$dir/want" 2>&1
+for i in $(seq 8); do
+	POCL_CACHE_DIR=$dir/pocl.$i GPUSHARE_ARBITER=none GPUSHARE_CACHE=$dir/kept.$i \
+		GPUSHARE_OPENCL_MODE=slice OPENCL_LAYERS=$layer timeout -k 5 300 "$stalls" required \
+		2>"$dir/err" | diff "$dir/want" - >"$dir/diff" || break
+done
+[ ! -s "$dir/diff" ]
+verdict $? "launches of a kernel that requires the size of its groups go on" "$dir/err"
 finish

@@ -28,6 +28,8 @@
  *	blocked		a write waits for a launch in another queue that waits for a user event
  *	rebuilt		a launch waits for a user event, while its program is built anew
  *	refused		prints how a launch ends that waited for a user event, and the next
+ *	required	launches of a kernel that must be rewritten to be cut and requires the
+ *			size of its groups, while the layer asks for what it made of it
  *	plan N		N times, a short launch that it doesn't wait for, and a long one of a
  *			program that has yet to be read, with a question to the device
  */
@@ -385,6 +387,22 @@ static void refused(void)
 	print_buffer("refused", q, m, N * 4);
 }
 
+/* Of all numbers of groups: PoCL compiles a form of its own for more than there were. */
+static void required(void)
+{
+	static const char reqd[] =
+		"__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void k(__global uint *o)\n"
+		"{ uint x = get_global_id(0);\n"
+		"for (uint i = 0; i < 2000; i++) x = x * 1664525u + get_num_groups(0);\n"
+		"o[get_global_id(0)] += x; }";
+	cl_kernel kernel = kernel_of(program_build(reqd, ""));
+	size_t i;
+
+	for (i = 0; i < 256; i++)
+		launch(q, kernel, (1 + i / 4) * 64, 0, NULL, NULL);
+	print_buffer("required", q, m, N * 4);
+}
+
 static void plan(int n)
 {
 	static const char asks[] =
@@ -454,6 +472,8 @@ int main(int argc, char **argv)
 		rebuilt();
 	else if (!strcmp(argv[1], "release"))
 		stall_in_release();
+	else if (!strcmp(argv[1], "required"))
+		required();
 	else if (!strcmp(argv[1], "plan") && argc > 2)
 		plan(atoi(argv[2]));
 	else

@@ -184,18 +184,25 @@ static cl_program build(const struct gs_shadow *shadow, cl_context context, cons
 	return program;
 }
 
-/* Does it take the driver long to tell the binary of what was made for this kernel? */
-static bool is_large(const struct gs_shadow *shadow, const struct gsx_cl_kernel *info)
+/*
+ * A binary is asked for while the kernel may run again. PoCL then compiles once more all that
+ * was made for it: too long for large ones. And where a kernel requires the size of its groups
+ * PoCL 3.1 takes what it has compiled so for the form that runs, finds that nobody uses it,
+ * and aborts (an assertion in its pocl_release_dlhandle_cache()).
+ */
+static bool may_be_kept(const struct gs_shadow *shadow, const struct gsx_cl_kernel *info)
 {
-	uint64_t instructions = info->instructions;
+	uint64_t instructions = 0;
 	uint32_t i;
 
-	if (!shadow->is_pocl)
-		return false;
-	for (i = 0; shadow->il && i < shadow->n_kernels; i++)
-		if (&shadow->kernels[i] != info)
-			instructions += shadow->kernels[i].instructions;
-	return instructions > KEPT_OPS;
+	for (i = 0; shadow->is_pocl && i < shadow->n_kernels; i++) {
+		if (!shadow->il && &shadow->kernels[i] != info)
+			continue;
+		if (shadow->kernels[i].reqd[0])
+			return false;
+		instructions += shadow->kernels[i].instructions;
+	}
+	return instructions <= KEPT_OPS;
 }
 
 /* Is it what we take it for, as far as the driver can tell? */
@@ -230,7 +237,8 @@ static void make_program(struct gs_rewritten *r, const struct gsx_cl_kernel *inf
 	}
 	if (!r->program) {
 		r->program = build(shadow, context, text, length);
-		r->unkept = r->program && gs_cache_is_on() && !is_large(shadow, info);
+		r->unkept = r->program && gs_cache_is_on() &&
+			may_be_kept(shadow, info);
 	}
 	free(own);
 }

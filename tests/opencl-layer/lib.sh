@@ -25,7 +25,8 @@ if [ -n "$sanitizer" ]; then
 		echo "leak:$library" >>"$dir/leaks"
 		printf '%s\n' "race:$library" "deadlock:$library" "mutex:$library" >>"$dir/races"
 	done
-	export UBSAN_OPTIONS=print_stacktrace=1:log_path=$dir/report
+	# Beside another sanitizer it knows of no file to report to: it ends the program.
+	export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 	export ASAN_OPTIONS=log_path=$dir/report
 	export LSAN_OPTIONS=suppressions=$dir/leaks:print_suppressions=0:exitcode=0
 	export TSAN_OPTIONS=suppressions=$dir/races:log_path=$dir/report:exitcode=0:history_size=4

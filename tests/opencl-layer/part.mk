@@ -48,4 +48,4 @@ tests-y += $(addprefix tests/opencl-layer/,kept.sh threads.sh il.sh)
 alone-y += tests/opencl-layer/modes.sh tests/opencl-layer/layer.sh tests/opencl-layer/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see ulib/opencl/workers.c).
 full-y += tests/opencl-layer/stops.sh
-full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh drivers.sh newer.sh)
+full-y += $(addprefix tests/opencl-layer/,stalls.sh tenants.sh drivers.sh newer.sh system.sh)

@@ -59,12 +59,19 @@ cl_program gs_binary_load(const struct gs_rewritten *r, cl_context context)
 	return program;
 }
 
-/* Built for one device, it belongs to all of its context's: of several it isn't kept. */
+/*
+ * Built for one device, it belongs to all of its context's: of several it isn't kept, nor
+ * asked for, as PoCL would compile it for all of them.
+ */
 static void keep_binary(const struct gs_rewritten *r)
 {
 	unsigned char *binary;
 	size_t length = 0;
+	cl_uint devices = 0;
 
+	gs_cl.clGetProgramInfo(r->program, CL_PROGRAM_NUM_DEVICES, sizeof(devices), &devices, NULL);
+	if (devices != 1)
+		return;
 	if (gs_cl.clGetProgramInfo(r->program, CL_PROGRAM_BINARY_SIZES, sizeof(length), &length,
 				   NULL) != CL_SUCCESS || !length)
 		return;

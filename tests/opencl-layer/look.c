@@ -18,6 +18,7 @@
  *				of one was done twice or never
  *	busy SECONDS together	the same, but when it is ready it says so, and begins when its
  *				standard input is closed
+ *	busy SECONDS QUEUES	the same, in so many queues of each device instead of two
  */
 #include <linux/gpushare.h>
 #include <pthread.h>
@@ -29,6 +30,7 @@
 #include "api.h"
 
 #define DEVICES_MAX	16
+#define LANES_MAX	16
 #define BUSY_ITEMS	(1 << 15)
 
 static void extensions(void)
@@ -265,6 +267,8 @@ static const char busy_text[] =
 "for (uint i = 0; i < " TEXT(STEPS) "; i++) x = " TEXT(STEP(x)) ";\n"
 "o[get_global_id(0)] += x; }";
 
+static int lanes;
+
 struct lane {
 	cl_command_queue q;
 	cl_mem m;
@@ -272,12 +276,12 @@ struct lane {
 	cl_uint launches;
 };
 
-/* A device's. While one lane computes, it looks at the other's event. */
+/* A device's. While one lane computes, it looks at the others' events. */
 struct busy {
 	pthread_t thread;
 	double until;
 	cl_kernel k;
-	struct lane lane[2];
+	struct lane lane[LANES_MAX];
 };
 
 static void busy_set_up(struct busy *b, cl_device_id id)
@@ -288,7 +292,7 @@ static void busy_set_up(struct busy *b, cl_device_id id)
 	device = id;
 	b->k = clCreateKernel(program_build(busy_text, ""), "k", &rc);
 	must(rc);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < lanes; i++) {
 		b->lane[i].q = queue_new(IN_ORDER);
 		b->lane[i].m = buffer_new(BUSY_ITEMS * 4);
 	}
@@ -317,7 +321,7 @@ static void *be_busy(void *arg)
 	struct lane *l;
 	int i;
 
-	for (i = 0; now() < b->until && !told; i = !i) {
+	for (i = 0; now() < b->until && !told; i = (i + 1) % lanes) {
 		l = &b->lane[i];
 		if (l->e)
 			wait_one(l->e);
@@ -326,18 +330,23 @@ static void *be_busy(void *arg)
 		must(clFlush(l->q));
 		l->launches++;
 	}
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < lanes; i++)
 		if (b->lane[i].e)
 			wait_one(b->lane[i].e);
 	return NULL;
 }
 
-static int busy(double seconds, bool together, const cl_device_id *ids, cl_uint n)
+static int busy(double seconds, const char *how, const cl_device_id *ids, cl_uint n)
 {
+	bool together = !strcmp(how, "together");
 	static struct busy all[DEVICES_MAX];
+	cl_uint i, launches;
 	bool wrong = false;
-	cl_uint i;
+	int j;
 
+	lanes = together ? 2 : atoi(how);
+	if (lanes < 1 || lanes > LANES_MAX)
+		return 2;
 	signal(SIGTERM, on_term);
 	for (i = 0; i < n; i++)
 		busy_set_up(&all[i], ids[i]);
@@ -351,8 +360,11 @@ static int busy(double seconds, bool together, const cl_device_id *ids, cl_uint 
 	}
 	for (i = 0; i < n; i++) {
 		must(pthread_join(all[i].thread, NULL));
-		wrong |= !is_right(&all[i].lane[0]) || !is_right(&all[i].lane[1]);
-		printf("%u launches\n", all[i].lane[0].launches + all[i].lane[1].launches);
+		for (j = 0, launches = 0; j < lanes; j++) {
+			wrong |= !is_right(&all[i].lane[j]);
+			launches += all[i].lane[j].launches;
+		}
+		printf("%u launches\n", launches);
 	}
 	if (wrong)
 		puts("WRONG");
@@ -389,7 +401,7 @@ int main(int argc, char **argv)
 	else if (argc > 1 && !strcmp(argv[1], "waits"))
 		waits();
 	else if (argc > 2 && !strcmp(argv[1], "busy"))
-		return busy(atof(argv[2]), argc > 3 && !strcmp(argv[3], "together"), ids, n);
+		return busy(atof(argv[2]), argc > 3 ? argv[3] : "2", ids, n);
 	else
 		return 1;
 	return 0;

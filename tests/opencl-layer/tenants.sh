@@ -80,14 +80,14 @@ for name in light strong; do
 	verdict $? "$name: $(cat "$dir/$name"), each group once" "$dir/$name.err"
 done
 
-# Two devices of one platform, with an arbiter each, in one context. The drivers of both
-# use the same threads, so that what is held says more than how fast it is.
+# Two devices of one platform, with an arbiter each, in one context, and a queue on each. The
+# drivers of both use the same threads, so that what is held says more than how fast it is.
 export POCL_DEVICES="pthread pthread"
 "$look" busy 1 >"$dir/out" 2>&1
 verdict $? "PoCL alone computes on two devices" "$dir/out"
 "$ctl" device add cpu:1 slice=4ms grace=2s linger=50ms
-begin both --weight=100 -- "$look" busy 600
-begin one --device=cpu:0 --max=5% -- "$look" busy 600
+begin both --weight=100 -- "$look" busy 600 1
+begin one --device=cpu:0 --max=5% -- "$look" busy 600 1
 for name in both one; do
 	for device in cpu:0 cpu:1; do eventually has $name grants 3 $device; done
 done

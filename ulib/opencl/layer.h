@@ -170,6 +170,7 @@ struct gs_queue {
 	struct gs_device *device;
 	bool in_order, profiling, keeps_device;
 	bool pocl;			/* its device */
+	uint32_t lanes;			/* what it adds to a crowd, see queue.c */
 	bool at_once;			/* nothing can be deferred, see queue.c */
 
 	pthread_mutex_t lock;		/* recursive; protects what follows */
@@ -193,6 +194,8 @@ struct gs_queue {
 };
 
 struct gs_queue *gs_queue_find(cl_command_queue handle);
+/* Could its driver break if launches were cut now? */
+bool gs_queue_in_crowd(const struct gs_queue *queue);
 
 /* Do they wait for what somebody has yet to decide? The queue's lock is held. */
 bool gs_waits_open(struct gs_queue *queue, cl_uint n, const cl_event *events);

@@ -2,6 +2,8 @@
 /* How a launch that was deferred goes: whole, in slices, or by workers. */
 #include "shadow.h"
 
+static const char crowd[] = "PoCL before 6.0 may abort if launches in more than two queues are cut";
+
 bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 {
 	switch (gs_options.mode) {
@@ -43,8 +45,13 @@ static enum gs_way way_of(struct gs_device *device, struct gs_launch *launch,
 {
 	*why = gs_short;
 	/* Without a queue it is a short one, and the grant is held: nothing may wait for it. */
-	if (!queue || !gs_launch_is_long(device, launch) ||
-	    !gs_cut_find(launch, queue->id, build, why))
+	if (!queue || !gs_launch_is_long(device, launch))
+		return GS_WHOLE;
+	if (gs_options.mode == GS_MODE_AUTO && gs_queue_in_crowd(queue)) {
+		*why = crowd;
+		return GS_WHOLE;
+	}
+	if (!gs_cut_find(launch, queue->id, build, why))
 		return GS_WHOLE;
 	choose_way(launch);
 	if (launch->way == GS_WORKERS && !gs_workers_find(launch, queue, build, why)) {

@@ -15,12 +15,16 @@
 
 GS_OLD(pthread_mutex_trylock);
 
+#define LANES_SAFE	2
+
 bool gs_foreign_commands;
+static uint32_t lanes;			/* atomic */
 
 static void queue_end(struct gs_object *object)
 {
 	struct gs_queue *queue = (struct gs_queue *)object;
 
+	__atomic_sub_fetch(&lanes, queue->lanes, __ATOMIC_RELAXED);
 	gs_batch_forget(queue);
 	if (queue->private)
 		gs_cl.clReleaseCommandQueue(queue->private);
@@ -45,6 +49,31 @@ static bool runs_inside(const struct gs_queue *queue)
 
 	gs_cl.clGetDeviceInfo(queue->id, CL_DEVICE_NAME, sizeof(name), name, NULL);
 	return queue->pocl && !strncmp(name, "basic", 5);
+}
+
+/*
+ * PoCL compiles a kernel anew for a wider grid than before, and for an offset. It counts
+ * who runs which form; but until 6.0, the end of a launch is taken from the form that was
+ * used last, whichever it ran, and at less than nothing PoCL aborts. Two are counted a
+ * launch, so that it takes three in flight. A program may do that by itself, but pieces are
+ * of many widths where its launches are of one. So where three of them could be in
+ * flight at once, in all of the process, none is cut.
+ */
+static uint32_t lanes_of(const struct gs_queue *queue)
+{
+	char version[64] = "";
+
+	if (!queue->pocl)
+		return 0;
+	gs_cl.clGetDeviceInfo(queue->id, CL_DRIVER_VERSION, sizeof(version), version, NULL);
+	if (strtoul(version, NULL, 10) >= 6)
+		return 0;
+	return queue->in_order ? 1 : LANES_SAFE + 1;
+}
+
+bool gs_queue_in_crowd(const struct gs_queue *queue)
+{
+	return queue->lanes && __atomic_load_n(&lanes, __ATOMIC_RELAXED) > LANES_SAFE;
 }
 
 static void queue_add(cl_command_queue handle)
@@ -77,6 +106,8 @@ static void queue_add(cl_command_queue handle)
 	queue->device = gs_device_of(queue->id);
 	queue->pocl = gs_device_is_pocl(queue->id);
 	queue->at_once = runs_inside(queue);
+	queue->lanes = lanes_of(queue);
+	__atomic_add_fetch(&lanes, queue->lanes, __ATOMIC_RELAXED);
 	gs_object_add(&queue->object, GS_QUEUE, handle, queue_end);
 }
 

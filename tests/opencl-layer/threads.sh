@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 in_tests() { [ "${O#/}" = "$O" ] && echo "$PWD/$O/tests/opencl-layer/$1" || echo "$O/tests/opencl-layer/$1"; }
 stalls=$(in_tests stalls)
 spy=$(in_tests spy.so)
-plan 29
+plan 30
 
 # run NAME VARIABLE=VALUE... COMMAND...: in the background, its input is descriptor 3
 run() {
@@ -76,6 +76,8 @@ verdict $? "as its parent does" "$dir/out.err"
 # A stack.
 alone build
 run out SPY_DEEP=1 GPUSHARE_CACHE="$dir/kept" "$stalls" build
+# At its end it would ask for none any more.
+eventually spied told 1
 ends 100 && diff "$dir/want" "$dir/out" >"$dir/diff" && spied built 1 && spied told 1
 verdict $? "there is a stack of more than six MiB to build, and to ask for a binary" "$dir/spied"
 
@@ -100,6 +102,14 @@ eventually spied told 20
 verdict $? "the others are kept when they are launched again" "$dir/spied"
 ends 60 && diff "$dir/want" "$dir/out" >"$dir/diff" && ! grep -v '^asked 1$' "$dir/spied" | grep -q ^asked
 verdict $? "one at a time" "$dir/spied"
+
+run out SPY_KEEP="$dir/may" GPUSHARE_CACHE="$dir/late" "$stalls" kept 4
+eventually grep -q kept "$dir/out" && eventually spied asked 1
+exec 3>&-
+sleep 2
+runs && touch "$dir/may"
+ends 60 && [ "$(grep -c '^asked' "$dir/spied")" = 1 ]
+verdict $? "a process's end waits for the one that is asked for, not for those to come" "$dir/spied"
 
 # No threads, but for the one that launches; and not even that.
 alone balance

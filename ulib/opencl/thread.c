@@ -22,13 +22,13 @@ GS_OLD_AT(pthread_cond_broadcast, "2.3.2");
 
 #define STACK		(8 << 20)	/* compilers are used to it; they take what they touch */
 #define END_SECONDS	10		/* they aren't waited for longer */
-#define DUE_SECONDS	1		/* for that long there may be more of them */
+#define DUE_NS		1000000000	/* for that long there may be more of them */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects what follows */
 static pthread_cond_t fewer;
 static unsigned int compiling;
 static bool ready, ending;
-static struct timespec ended;			/* since when it is waited for them */
+static uint64_t ended_ns;			/* since when it is waited for them */
 
 bool gs_thread_start(void *(*run)(void *), void *arg)
 {
@@ -54,8 +54,8 @@ static void at_end(void)
 	struct timespec until;
 
 	pthread_mutex_lock(&lock);
-	clock_gettime(CLOCK_MONOTONIC, &ended);
-	until = ended;
+	ended_ns = gs_cl_now();
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += END_SECONDS;
 	ending = true;
 	while (compiling && !pthread_cond_timedwait(&fewer, &lock, &until))
@@ -88,12 +88,10 @@ void gs_compile_end(void)
 
 bool gs_end_is_due(void)
 {
-	struct timespec now;
 	bool due;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	pthread_mutex_lock(&lock);
-	due = ending && now.tv_sec - ended.tv_sec > DUE_SECONDS;
+	due = ending && gs_cl_now() - ended_ns > DUE_NS;
 	pthread_mutex_unlock(&lock);
 	return due;
 }

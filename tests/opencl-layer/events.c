@@ -178,6 +178,36 @@ SCENARIO(user_event_before_a_write)
 	must(clReleaseCommandQueue(q));
 }
 
+/* More events than a stack has room for. */
+SCENARIO(many_waits_behind_a_barrier)
+{
+	const cl_uint n = 1200000;
+	cl_command_queue q = queue_new(OUT_OF_ORDER);
+	cl_event *waits = malloc(n * sizeof(*waits)), user, e;
+	cl_kernel k = kernel_new("add");
+	cl_mem m = buffer_new(N * 4);
+	cl_uint i;
+	cl_int rc;
+
+	user = clCreateUserEvent(context, &rc);
+	must(rc);
+	for (i = 0; i < n; i++)
+		waits[i] = user;
+	must(clEnqueueBarrierWithWaitList(q, 1, &user, NULL));
+	arg_mem(k, 0, m);
+	arg_int(k, 1, 10);
+	launch(q, k, N, n, waits, &e);
+	must(clSetUserEventStatus(user, CL_COMPLETE));
+	must(clWaitForEvents(1, &e));
+	print_buffer("launched", q, m, N * 4);
+	free(waits);
+	must(clReleaseEvent(e));
+	must(clReleaseEvent(user));
+	must(clReleaseMemObject(m));
+	must(clReleaseKernel(k));
+	must(clReleaseCommandQueue(q));
+}
+
 /* What fails fails what waits for it. */
 SCENARIO(failed_user_event)
 {

@@ -219,24 +219,29 @@ static bool join(struct gs_queue *queue, struct gs_launch *launch)
  */
 static cl_int mark(struct gs_queue *queue, struct gs_job *job, cl_uint n, const cl_event *waits)
 {
-	cl_event list[n + 1];
 	bool implied = gs_waits_implied(queue, n, waits);
+	cl_event *more = NULL;
+	cl_int rc;
 
 	if (queue->in_order) {
 		if (implied && !__atomic_load_n(&gs_foreign_commands, __ATOMIC_RELAXED) &&
 		    (queue->behind_job || queue->drained == queue->commands))
 			return CL_SUCCESS;
-	} else {
+	} else if (gs_queue_in_doubt(queue)) {
+		more = malloc((n + (size_t)1) * sizeof(*more));
+		if (!more)
+			return CL_OUT_OF_HOST_MEMORY;
 		if (n)
-			memcpy(list, waits, n * sizeof(*list));
-		waits = list;
-		if (gs_queue_in_doubt(queue))
-			list[n++] = queue->doubt;
-		else if (implied)
-			return CL_SUCCESS;
+			memcpy(more, waits, n * sizeof(*more));
+		more[n++] = queue->doubt;
+		waits = more;
+	} else if (implied) {
+		return CL_SUCCESS;
 	}
-	return gs_cl.clEnqueueMarkerWithWaitList(queue->object.handle, n, n ? waits : NULL,
-						 &job->marker);
+	rc = gs_cl.clEnqueueMarkerWithWaitList(queue->object.handle, n, n ? waits : NULL,
+					       &job->marker);
+	free(more);
+	return rc;
 }
 
 /* What stands for the launch in the program's queue, and for it to wait on. */

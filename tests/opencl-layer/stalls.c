@@ -8,6 +8,8 @@
  *	barrier		out of order, behind a barrier that waits for a user event
  *	other		waits for a command of another queue that waits for a user event
  *	unflushed	a launch that nobody flushes
+ *	unknown		likewise, of a kernel that was never launched before
+ *	unordered	likewise, out of order
  *	build		a launch whose kernel must be rewritten to be cut; "ready" is said
  *			when one in another queue is over that came later
  *	release		a queue that it has released waits for a user event; likewise
@@ -89,6 +91,8 @@ static void stall(const char *where)
 
 	user = clCreateUserEvent(context, &rc);
 	must(rc);
+	if (!strcmp(where, "unknown"))
+		k = kernel_of(program_build(text, "-DOTHER"));
 	if (!strcmp(where, "write"))
 		must(clEnqueueWriteBuffer(q, m, CL_FALSE, 0, sizeof(data), data, 1, &user, NULL));
 	if (!strcmp(where, "empty"))
@@ -102,7 +106,7 @@ static void stall(const char *where)
 	} else {
 		launch(q, k, N, 0, NULL, NULL);
 	}
-	if (strcmp(where, "unflushed"))
+	if (where[0] != 'u')
 		must(clFlush(q));
 	ready();
 	must(clSetUserEventStatus(user, CL_COMPLETE));
@@ -444,7 +448,8 @@ int main(int argc, char **argv)
 	must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &rc);
 	must(rc);
-	q = queue_new(strcmp(argv[1], "barrier") ? IN_ORDER : OUT_OF_ORDER);
+	q = queue_new(strcmp(argv[1], "barrier") && strcmp(argv[1], "unordered") ?
+		      IN_ORDER : OUT_OF_ORDER);
 	m = buffer_new(N * 4);
 	k = kernel_of(program_build(text, ""));
 	/* Some can't have the device. */

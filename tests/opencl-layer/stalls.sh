@@ -11,7 +11,7 @@ stalls=$O/tests/opencl-layer/stalls
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 19
+plan 23
 
 runs() { "$ctl" -j status | jq -e "any(.clients[]; .comm == \"$1\" and .usage_usec > 100000)" >/dev/null; }
 
@@ -22,13 +22,13 @@ export GPUSHARE_ARBITER=$socket
 
 # What is compiled for the first time takes long.
 "$look" busy 0 >/dev/null
-for where in write empty barrier other unflushed; do
+for where in write empty barrier other unflushed unknown unordered; do
 	GPUSHARE_ARBITER=none "$stalls" $where </dev/null >"$dir/want" 2>&1
 	rm -f "$dir/go"
 	mkfifo "$dir/go"
 	exec 3<>"$dir/go"
-	# A driver that gathers commands until they are flushed matters to the last alone.
-	SPY_HOLD=1 OPENCL_LAYERS=$([ $where != unflushed ] || echo "$spy:")$layer \
+	# A driver that gathers commands until they are flushed matters to the last ones alone.
+	SPY_HOLD=1 OPENCL_LAYERS=$([ "${where#u}" = "$where" ] || echo "$spy:")$layer \
 		timeout -k 5 300 "$stalls" $where <"$dir/go" 3>&- >"$dir/on" 2>"$dir/err" &
 	pids+=($!)
 	eventually grep -q '^ready$' "$dir/on" &&

@@ -640,11 +640,8 @@ static void tell_batches(struct gs_device *device, uint64_t age_ns)
 		pthread_mutex_unlock(&device->lock);
 		if (queue) {
 			pthread_mutex_lock(&queue->lock);
-			/* It may never have been flushed; while it is open, its queue is there. */
-			if (gs_batch_open(queue)) {
-				gs_batch_close(queue);
-				gs_cl.clFlush(queue->object.handle);
-			}
+			/* While it is open, its queue is there. */
+			gs_batch_close(queue);
 			pthread_mutex_unlock(&queue->lock);
 			gs_object_put(&queue->object);
 		}

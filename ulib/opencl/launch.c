@@ -234,7 +234,7 @@ void gs_batch_close(struct gs_queue *queue)
 		batch_end(batch);
 		batch_free(batch);
 	}
-	/* Until then a driver may keep it, and the program need not flush it: it would never end. */
+	/* A driver may keep it until then, and the program need not flush: it would never end. */
 	gs_cl.clFlush(queue->object.handle);
 }
 

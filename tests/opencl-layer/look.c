@@ -249,12 +249,12 @@ static void waits(void)
 	printf("%.0f\n", 100 * part[WAITS * 3 / 4]);
 }
 
-static volatile sig_atomic_t told;
+static int told;	/* atomic */
 
 static void on_term(int sig)
 {
 	(void)sig;
-	told = 1;
+	__atomic_store_n(&told, 1, __ATOMIC_RELAXED);
 }
 
 #define STEPS	2000
@@ -321,7 +321,8 @@ static void *be_busy(void *arg)
 	struct lane *l;
 	int i;
 
-	for (i = 0; now() < b->until && !told; i = (i + 1) % lanes) {
+	for (i = 0; now() < b->until && !__atomic_load_n(&told, __ATOMIC_RELAXED);
+	     i = (i + 1) % lanes) {
 		l = &b->lane[i];
 		if (l->e)
 			wait_one(l->e);

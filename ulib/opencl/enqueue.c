@@ -27,8 +27,7 @@ cl_event *gs_command_begin(struct gs_command *c, cl_command_queue handle, bool b
 	if (queue->in_order)
 		c->doubtful = n && gs_waits_open(queue, n, events);
 	else if (barrier)
-		c->doubtful = gs_queue_in_doubt(queue) || gs_waits_open(queue, n, events) ||
-			      __atomic_load_n(&queue->jobs, __ATOMIC_RELAXED) || !n;
+		c->doubtful = true;
 	/*
 	 * The driver may wait for that in the call, with the queue's lock held, so the launcher
 	 * mustn't need that to have the batch told.
@@ -37,8 +36,10 @@ cl_event *gs_command_begin(struct gs_command *c, cl_command_queue handle, bool b
 		gs_batch_close(queue);
 	if (c->doubtful && !event)
 		c->event = &c->own;
-	if (blocking)
+	if (blocking) {
+		queue->blocked += c->doubtful;
 		pthread_mutex_unlock(&queue->lock);
+	}
 	return c->event;
 }
 
@@ -48,6 +49,11 @@ cl_int gs_command_end(struct gs_command *c, cl_int rc)
 
 	if (!queue)
 		return rc;
+	if (c->blocking && c->doubtful) {
+		pthread_mutex_lock(&queue->lock);
+		queue->blocked--;
+		pthread_mutex_unlock(&queue->lock);
+	}
 	if (c->over && rc == CL_SUCCESS && queue->in_order)
 		gs_queue_drained(queue, c->number, 0);
 	if (!c->blocking && c->doubtful && rc == CL_SUCCESS) {
@@ -160,10 +166,26 @@ COMMAND(clEnqueueCopyBufferToImage, false, false,
 COMMAND(clEnqueueUnmapMemObject, false, false, ARGS(cl_mem mem, void *at,), ARGS(mem, at,))
 COMMAND(clEnqueueMigrateMemObjects, false, false,
 	ARGS(cl_uint n, const cl_mem *mems, cl_mem_migration_flags flags,), ARGS(n, mems, flags,))
-COMMAND(clEnqueueNativeKernel, false, false,
-	ARGS(void (CL_CALLBACK *fn)(void *), void *args, size_t size, cl_uint n_mems,
-	     const cl_mem *mems, const void **places,),
-	ARGS(fn, args, size, n_mems, mems, places,))
+
+static CL_API_ENTRY cl_int CL_API_CALL
+do_clEnqueueNativeKernel(cl_command_queue queue, void (CL_CALLBACK *fn)(void *), void *args,
+			 size_t size, cl_uint n_mems, const cl_mem *mems, const void **places,
+			 cl_uint n_waits, const cl_event *waits, cl_event *event)
+{
+	struct gs_command c;
+
+	event = gs_command_begin(&c, queue, false, false, n_waits, waits, event);
+	/* The host's own code may wait for anything. */
+	if (c.queue && c.queue->in_order && !c.doubtful) {
+		gs_batch_close(c.queue);
+		c.doubtful = true;
+		if (!event)
+			event = c.event = &c.own;
+	}
+	return gs_command_end(&c, gs_cl.clEnqueueNativeKernel(queue, fn, args, size, n_mems, mems,
+							      places, n_waits, waits, event));
+}
+
 COMMAND(clEnqueueMarkerWithWaitList, false, false, ARGS(), ARGS())
 COMMAND(clEnqueueBarrierWithWaitList, false, true, ARGS(), ARGS())
 COMMAND(clEnqueueSVMMemcpy, blocking, false,

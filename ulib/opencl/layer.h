@@ -178,6 +178,7 @@ struct gs_queue {
 	bool behind_job;		/* the last command in it is a job's */
 	uint64_t commands, drained;	/* how many; how many of them are known to be over */
 	struct gs_batch *batch;		/* of it; to be used again if it isn't open */
+	uint32_t blocked;		/* commands under way that block and may hang */
 	cl_event doubt;			/* of the last command that may be long in coming */
 
 	/* under device->lock */

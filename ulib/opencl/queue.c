@@ -173,6 +173,8 @@ static cl_command_queue queue_of(cl_event event)
 
 bool gs_queue_in_doubt(struct gs_queue *queue)
 {
+	if (queue->blocked)
+		return true;
 	if (!queue->doubt)
 		return false;
 	if (status_of(queue->doubt) > CL_COMPLETE)
@@ -183,7 +185,8 @@ bool gs_queue_in_doubt(struct gs_queue *queue)
 }
 
 /*
- * Other queues' locks have no order, so a queue that is in use counts as open.
+ * Other queues' locks have no order, so a queue that is in use counts as open; so does one
+ * that is out of order, of which it isn't known what each command in it waits for.
  * Another thread may release it meanwhile: its events outlive it.
  */
 static bool may_hang(cl_command_queue handle)
@@ -193,7 +196,7 @@ static bool may_hang(cl_command_queue handle)
 
 	if (!queue)
 		return true;
-	if (queue->device && !pthread_mutex_trylock(&queue->lock)) {
+	if (queue->device && queue->in_order && !pthread_mutex_trylock(&queue->lock)) {
 		open = __atomic_load_n(&queue->jobs, __ATOMIC_RELAXED) || gs_queue_in_doubt(queue);
 		pthread_mutex_unlock(&queue->lock);
 	}

@@ -65,6 +65,7 @@ void launch(cl_command_queue q, cl_kernel k, size_t n, cl_uint n_waits, const cl
 void print_buffer(const char *what, cl_command_queue q, cl_mem m, size_t bytes);
 uint64_t hash(const void *data, size_t n);
 cl_int status_of(cl_event e);
+double now(void);		/* seconds */
 void wait_one(cl_event e);
 
 #endif

@@ -178,6 +178,71 @@ SCENARIO(user_event_before_a_write)
 	must(clReleaseCommandQueue(q));
 }
 
+static void CL_CALLBACK write_late(void *args)
+{
+	usleep(200000);
+	**(int **)args = 1;
+}
+
+/* What the barrier waits for is on its way, and not there yet. */
+SCENARIO(barrier_out_of_order)
+{
+	cl_command_queue q = queue_new(OUT_OF_ORDER), other = queue_new(IN_ORDER);
+	cl_device_exec_capabilities can = 0;
+	cl_kernel k = kernel_new("add");
+	cl_mem m = buffer_new(N * 4);
+	void *args[1] = { NULL };
+	const void *places[1] = { args };
+	cl_event e;
+
+	must(clGetDeviceInfo(device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(can), &can, NULL));
+	arg_mem(k, 0, m);
+	arg_int(k, 1, 0);
+	launch(q, k, N, 0, NULL, NULL);
+	must(clFinish(q));
+	if (can & CL_EXEC_NATIVE_KERNEL) {
+		must(clEnqueueNativeKernel(other, write_late, args, sizeof(args), 1, &m, places,
+					   0, NULL, &e));
+		must(clFlush(other));
+		must(clEnqueueBarrierWithWaitList(q, 1, &e, NULL));
+		arg_int(k, 1, 5);
+		launch(q, k, N, 0, NULL, NULL);
+		must(clFinish(q));
+		printf("behind it: %d\n", status_of(e));
+		print_buffer("both", q, m, N * 4);
+		must(clReleaseEvent(e));
+	}
+	must(clReleaseMemObject(m));
+	must(clReleaseKernel(k));
+	must(clReleaseCommandQueue(other));
+	must(clReleaseCommandQueue(q));
+}
+
+/* A launch is over when it is, whatever comes behind it. */
+SCENARIO(event_before_others)
+{
+	cl_command_queue q = queue_new(IN_ORDER);
+	cl_kernel k = kernel_new("work");
+	cl_mem m = buffer_new(N * 4);
+	cl_event e;
+	int n;
+
+	arg_mem(k, 0, m);
+	arg_int(k, 1, 1000);
+	launch(q, k, N, 0, NULL, &e);
+	for (n = 0; n < 1000 && status_of(e) > CL_COMPLETE; n++) {
+		launch(q, k, N, 0, NULL, NULL);
+		must(clFlush(q));
+		usleep(1000);
+	}
+	printf("while others are enqueued: %d\n", n < 1000);
+	must(clFinish(q));
+	must(clReleaseEvent(e));
+	must(clReleaseMemObject(m));
+	must(clReleaseKernel(k));
+	must(clReleaseCommandQueue(q));
+}
+
 /* More events than a stack has room for. */
 SCENARIO(many_waits_behind_a_barrier)
 {

@@ -144,14 +144,6 @@ static void many(int n)
 	printf("%u %ld\n", ran, use.ru_maxrss >> 10);
 }
 
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 /* What the layer has told the arbiter: so long was the device at work. */
 static uint64_t busy_ns(void)
 {

@@ -7,6 +7,7 @@
  *	empty		behind a launch of no items, which no layer can put off, that waits
  *	barrier		out of order, behind a barrier that waits for a user event
  *	other		waits for a command of another queue that waits for a user event
+ *	copy		waits for a copy, out of order, that waits for a user event
  *	unflushed	a launch that nobody flushes
  *	unknown		likewise, of a kernel that was never launched before
  *	unordered	likewise, out of order
@@ -32,6 +33,8 @@
  *	refused		prints how a launch ends that waited for a user event, and the next
  *	required	launches of a kernel that must be rewritten to be cut and requires the
  *			size of its groups, while the layer asks for what it made of it
+ *	past		four threads launch and wait, each in a queue of its own: is a longer
+ *			launch in another one over within a while?
  *	plan N		N times, a short launch that it doesn't wait for, and a long one of a
  *			program that has yet to be read, with a question to the device
  */
@@ -86,6 +89,7 @@ static void stall(const char *where)
 {
 	static const cl_uint data[N];
 	cl_command_queue other = queue_new(IN_ORDER);
+	cl_mem copy = buffer_new(N * 4);
 	cl_event user, e;
 	cl_int rc;
 
@@ -101,6 +105,12 @@ static void stall(const char *where)
 		must(clEnqueueBarrierWithWaitList(q, 1, &user, NULL));
 	if (!strcmp(where, "other")) {
 		must(clEnqueueWriteBuffer(other, m, CL_FALSE, 0, sizeof(data), data, 1, &user, &e));
+		must(clFlush(other));
+		launch(q, k, N, 1, &e, NULL);
+	} else if (!strcmp(where, "copy")) {
+		must(clReleaseCommandQueue(other));
+		other = queue_new(OUT_OF_ORDER);
+		must(clEnqueueCopyBuffer(other, m, copy, 0, 0, N * 4, 1, &user, &e));
 		must(clFlush(other));
 		launch(q, k, N, 1, &e, NULL);
 	} else {
@@ -437,6 +447,71 @@ static void plan(int n)
 	printf("%d planned\n", n);
 }
 
+static const char spins[] = "__kernel void k(__global uint *o, int n) {\n"
+"uint x = get_global_id(0);\n"
+"for (int i = 0; i < n; i++) x = x * 1664525u + 1013904223u + (x >> 7);\n"
+"o[get_global_id(0)] = x; }";
+
+static cl_kernel spinning(int n)
+{
+	cl_kernel kernel = kernel_of(program_build(spins, ""));
+
+	arg_int(kernel, 1, n);
+	return kernel;
+}
+
+static int past_over;			/* atomic */
+
+static void *launch_past(void *steps)
+{
+	cl_command_queue own = queue_new(IN_ORDER);
+	cl_kernel kernel = spinning(*(int *)steps);
+
+	while (!__atomic_load_n(&past_over, __ATOMIC_RELAXED)) {
+		launch(own, kernel, N, 0, NULL, NULL);
+		must(clFinish(own));
+	}
+	return NULL;
+}
+
+/* The short ones take 3 ms, as long as the machine needs for it. */
+static void past(void)
+{
+	cl_command_queue other = queue_new(IN_ORDER);
+	pthread_t threads[4];
+	cl_kernel longer;
+	double begun;
+	int steps = 100, i;
+	cl_event e;
+
+	longer = spinning(steps);
+	do {
+		steps += steps / 4;
+		arg_int(longer, 1, steps);
+		begun = now();
+		launch(other, longer, N, 0, NULL, NULL);
+		must(clFinish(other));
+	} while (now() - begun < 0.003);
+	arg_int(longer, 1, 10 * steps);
+	for (i = 0; i < 3; i++) {
+		launch(other, longer, N, 0, NULL, NULL);
+		must(clFinish(other));
+	}
+	for (i = 0; i < 4; i++)
+		if (pthread_create(&threads[i], NULL, launch_past, &steps))
+			abort();
+	usleep(500000);
+	begun = now();
+	launch(other, longer, N, 0, NULL, &e);
+	must(clFlush(other));
+	while (status_of(e) > CL_COMPLETE && now() - begun < 10)
+		usleep(1000);
+	puts(status_of(e) == CL_COMPLETE ? "over" : "not over");
+	__atomic_store_n(&past_over, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	cl_int rc;
@@ -479,6 +554,8 @@ int main(int argc, char **argv)
 		stall_in_release();
 	else if (!strcmp(argv[1], "required"))
 		required();
+	else if (!strcmp(argv[1], "past"))
+		past();
 	else if (!strcmp(argv[1], "plan") && argc > 2)
 		plan(atoi(argv[2]));
 	else

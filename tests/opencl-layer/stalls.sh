@@ -11,7 +11,7 @@ stalls=$O/tests/opencl-layer/stalls
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 23
+plan 26
 
 runs() { "$ctl" -j status | jq -e "any(.clients[]; .comm == \"$1\" and .usage_usec > 100000)" >/dev/null; }
 
@@ -22,7 +22,7 @@ export GPUSHARE_ARBITER=$socket
 
 # What is compiled for the first time takes long.
 "$look" busy 0 >/dev/null
-for where in write empty barrier other unflushed unknown unordered; do
+for where in write empty barrier other copy unflushed unknown unordered; do
 	GPUSHARE_ARBITER=none "$stalls" $where </dev/null >"$dir/want" 2>&1
 	rm -f "$dir/go"
 	mkfifo "$dir/go"
@@ -50,13 +50,18 @@ for where in build release; do
 		SPY_OUT=$dir/spied OPENCL_LAYERS=$spy:$layer \
 		timeout -k 5 300 "$stalls" $where <"$dir/go" 3>&- >"$dir/on" 2>"$dir/err" &
 	pids+=($!)
-	eventually grep -q '^ready$' "$dir/on" && { [ $where = release ] || grep -q rewritten "$dir/spied"; }
+	eventually grep -q '^ready$' "$dir/on" && { [ $where = release ] || eventually grep -q rewritten "$dir/spied"; }
 	verdict $? "$where: launches of another queue don't wait" "$dir/err"
 	touch "$dir/may-build"
 	exec 3>&-
 	wait "${pids[-1]}" && diff "$dir/want" "$dir/on" >"$dir/diff"
 	verdict $? "$where: and then it goes on as without the layer" "$dir/diff"
 done
+
+# Launches that there is room for don't pass one that waits for more for ever.
+OPENCL_LAYERS=$layer timeout -k 5 100 "$stalls" past </dev/null >"$dir/out" 2>"$dir/err"
+grep -qx over "$dir/out"
+verdict $? "a longer launch has its turn among short ones" "$dir/out"
 
 # What the launcher puts into queues of its own is flushed by it.
 some="shapes arguments_are_those_of_the_enqueue long_chain_in_order"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What the programs here have in common. */
+#include <time.h>
+
 #include "api.h"
 
 cl_platform_id platform;
@@ -97,4 +99,12 @@ cl_int status_of(cl_event e)
 
 	must(clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL));
 	return status;
+}
+
+double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }

@@ -525,7 +525,8 @@ static bool may_go(const struct request *r, struct gs_estimate *estimate, uint64
 		   status <= CL_COMPLETE) {
 		gs_queue_drained(queue, batch->command, 0);
 	}
-	if (!gs_device_admit(queue->device, ns))
+	if (__atomic_load_n(&queue->device->no_room, __ATOMIC_RELAXED) ||
+	    !gs_device_admit(queue->device, ns))
 		return false;
 	if (gs_batch_open(queue) || !gpushare_begin(queue->device->share, 0))
 		return true;

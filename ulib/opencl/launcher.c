@@ -301,7 +301,7 @@ cl_int gs_defer(struct gs_queue *queue, struct gs_launch *launch, cl_uint n_wait
 	job->ready = !marker;
 	__atomic_add_fetch(&device->jobs, 1, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&queue->jobs, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&queue->open, queue->in_order ? job : NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->open, queue->in_order && !event ? job : NULL, __ATOMIC_RELAXED);
 	if (queue->in_order || job->ready)
 		job_list(job);
 	gs_launcher_wake(device);
@@ -766,8 +766,12 @@ static void *launcher(void *arg)
 		tell_batches(device, look_ns(device));
 		pthread_mutex_lock(&device->lock);
 		job = choose(device);
-		if (job && !has_room(device, job))
+		if (job && !has_room(device, job)) {
+			__atomic_store_n(&device->no_room, true, __ATOMIC_RELAXED);
 			job = NULL;
+		} else {
+			__atomic_store_n(&device->no_room, false, __ATOMIC_RELAXED);
+		}
 		if (!job && !device->landed && !device->ended)
 			sleep_until_changed(device, &begun);
 		pthread_mutex_unlock(&device->lock);

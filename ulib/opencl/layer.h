@@ -137,6 +137,7 @@ struct gs_device {
 	pthread_mutex_t probing;	/* held meanwhile, and for no other device */
 
 	/* atomic */
+	bool no_room;			/* a job waits for room: nothing goes past it */
 	uint64_t in_flight_ns;		/* estimated, direct and deferred */
 	uint64_t done_ns;		/* when something ended last */
 	uint32_t open, begun;		/* batches: now, ever */

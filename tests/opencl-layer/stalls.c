@@ -8,6 +8,8 @@
  *	barrier		out of order, behind a barrier that waits for a user event
  *	other		waits for a command of another queue that waits for a user event
  *	copy		waits for a copy, out of order, that waits for a user event
+ *	native		behind a native kernel that waits for the program
+ *	read		behind another thread's blocking read that waits for a user event
  *	unflushed	a launch that nobody flushes
  *	unknown		likewise, of a kernel that was never launched before
  *	unordered	likewise, out of order
@@ -85,16 +87,43 @@ static void ready(void)
 		;
 }
 
+static int may_end;			/* atomic */
+
+static void CL_CALLBACK wait_for_program(void *args)
+{
+	(void)args;
+	while (!__atomic_load_n(&may_end, __ATOMIC_RELAXED))
+		usleep(1000);
+}
+
+static void *read_blocking(void *event)
+{
+	static cl_uint data[N];
+
+	must(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof(data), data, 1, event, NULL));
+	return NULL;
+}
+
 static void stall(const char *where)
 {
 	static const cl_uint data[N];
 	cl_command_queue other = queue_new(IN_ORDER);
 	cl_mem copy = buffer_new(N * 4);
+	bool reads = !strcmp(where, "read");
+	pthread_t reader;
 	cl_event user, e;
 	cl_int rc;
 
 	user = clCreateUserEvent(context, &rc);
 	must(rc);
+	if (!strcmp(where, "native"))
+		must(clEnqueueNativeKernel(q, wait_for_program, NULL, 0, 0, NULL, NULL, 0, NULL,
+					   NULL));
+	if (reads && pthread_create(&reader, NULL, read_blocking, &user))
+		abort();
+	/* Nothing tells that it is in the queue. */
+	if (reads)
+		usleep(200000);
 	if (!strcmp(where, "unknown"))
 		k = kernel_of(program_build(text, "-DOTHER"));
 	if (!strcmp(where, "write"))
@@ -119,7 +148,10 @@ static void stall(const char *where)
 	if (where[0] != 'u')
 		must(clFlush(q));
 	ready();
+	__atomic_store_n(&may_end, 1, __ATOMIC_RELAXED);
 	must(clSetUserEventStatus(user, CL_COMPLETE));
+	if (reads)
+		pthread_join(reader, NULL);
 	must(clFinish(q));
 	print_buffer(where, q, m, N * 4);
 }

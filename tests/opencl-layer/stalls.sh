@@ -11,7 +11,7 @@ stalls=$O/tests/opencl-layer/stalls
 api=$O/tests/opencl-layer/api
 spy=$PWD/$O/tests/opencl-layer/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/opencl-layer/spy.so
-plan 26
+plan 30
 
 runs() { "$ctl" -j status | jq -e "any(.clients[]; .comm == \"$1\" and .usage_usec > 100000)" >/dev/null; }
 
@@ -22,7 +22,7 @@ export GPUSHARE_ARBITER=$socket
 
 # What is compiled for the first time takes long.
 "$look" busy 0 >/dev/null
-for where in write empty barrier other copy unflushed unknown unordered; do
+for where in write empty barrier other copy native read unflushed unknown unordered; do
 	GPUSHARE_ARBITER=none "$stalls" $where </dev/null >"$dir/want" 2>&1
 	rm -f "$dir/go"
 	mkfifo "$dir/go"

@@ -204,7 +204,6 @@ struct gs_node {
 	u8 limited;		/* it has a max */
 	u8 capped;		/* it or an ancestor has a max */
 	u8 assured;		/* it or an ancestor has a min */
-	u8 latency;		/* it or an ancestor is of the latency class */
 	u64 throttled_at;	/* since when it may not run, 0: it may */
 	struct gs_stat stat;
 	struct gs_pressure pressure;
@@ -316,7 +315,6 @@ struct gs_device {
 	u64 armed;
 	u64 turn;		/* order of arrival, for fcfs and rr */
 	u64 last;		/* the id of the client that held it last */
-	u32 nr_latency;		/* waiting clients of the latency class */
 	u32 nr_capped;		/* nodes with a max */
 	u8 dealt;		/* workers are dealt out as holders are now */
 	u64 mem_used;

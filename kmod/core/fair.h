@@ -47,6 +47,7 @@ enum { GS_KIND_CLIENT, GS_KIND_NODE, GS_KIND_BEHIND };
  * @rest: the sum of weight * (vruntime - @v)
  * @weight: the sum of the weights of all that are counted
  * @owing: the sum of the weights of all that are active and not counted
+ * @hurried: how many in @tree are of the latency class
  */
 struct gs_queue {
 	struct gs_tree tree;
@@ -54,6 +55,7 @@ struct gs_queue {
 	s64 rest;
 	u64 weight;
 	u64 owing;
+	u32 hurried;
 };
 
 void gs_entity_init(struct gs_entity *e, u32 kind, struct gs_node *up, u32 weight, u32 class);

@@ -214,8 +214,6 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 	gs_entity_move(dev, &c->entity, to);
 	gs_path_count(from, -running, -waiting, -over);
 	gs_path_count(to, running, waiting, over);
-	dev->nr_latency += waiting && to->latency;
-	dev->nr_latency -= waiting && from->latency;
 	gs_mem_move(c, from, to);
 	from->clients--;
 	to->clients++;

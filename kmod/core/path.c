@@ -48,6 +48,7 @@ static void insert_one(struct gs_device *dev, struct gs_entity *e, bool fresh)
 		gs_fair_count(dev, e);
 	dev->policy->place(dev, e, fresh);
 	gs_tree_insert(&gs_queue_of(e)->tree, &e->link);
+	gs_queue_of(e)->hurried += e->class == GS_CLASS_LATENCY;
 	e->queued = 1;
 	if (e->up->min && !gs_tree_in(&e->up->behind) && list_empty(&e->up->spent))
 		gs_min_pickable(e->up);
@@ -56,6 +57,7 @@ static void insert_one(struct gs_device *dev, struct gs_entity *e, bool fresh)
 static void remove_one(struct gs_entity *e)
 {
 	gs_tree_remove(&gs_queue_of(e)->tree, &e->link);
+	gs_queue_of(e)->hurried -= e->class == GS_CLASS_LATENCY;
 	e->queued = 0;
 	if (e->up->min && !gs_node_pickable(e->up))
 		gs_min_unpickable(e->up);

@@ -233,7 +233,6 @@ void gs_node_inherit(struct gs_node *node)
 		return;
 	node->depth = up->depth + 1;
 	node->capped = up->capped || node->limited;
-	node->latency = up->latency || node->share.class == GS_CLASS_LATENCY;
 	node->assured = up->assured || node->min;
 }
 
@@ -251,10 +250,6 @@ void gs_node_refresh(struct gs_node *top)
 		gs_node_inherit(node);
 		refresh_mins(node);
 	}
-	dev->nr_latency = 0;
-	list_for_each_entry(node, &dev->nodes, of_device)
-		if (node->latency && !node->up->latency)
-			dev->nr_latency += node->waiting;
 }
 
 /* Weight and class decide the entity's place: take it out, put it in anew. */
@@ -292,7 +287,7 @@ static void apply(struct gs_node *node, u32 which, u64 now)
 		gs_quota_set(node, now);
 	if (which & GS_SHARE_MIN)
 		gs_node_refresh(node->up);
-	else if (which & (GS_SHARE_MAX | GS_SHARE_CLASS))
+	else if (which & GS_SHARE_MAX)
 		gs_node_refresh(node);
 }
 

@@ -15,8 +15,10 @@
  *
  * THE LENGTH of a slice starts from the device's base slice and is
  *	- no more than the client wants;
- *	- no more than the device's latency target while a client of the latency
- *	  class waits;
+ *	- no more than the device's latency target while somebody waits whose group
+ *	  is of the latency class where its way to the root and the holder's meet,
+ *	  and the holder's is not: a class counts among siblings, so what a user
+ *	  does below its own group makes nobody else's slices shorter;
  *	- no less than what it takes to bring the client's memory back and to
  *	  move as much of another's out (if memory must move, a device would
  *	  otherwise do nothing else);
@@ -41,12 +43,23 @@ u64 gs_slice_request(const struct gs_device *dev, const struct gs_entity *e)
 	return slice;
 }
 
+/* Does somebody of the latency class wait beside the client's way to the root? */
+static bool is_hurried(const struct gs_client *c)
+{
+	const struct gs_entity *e = &c->entity;
+
+	for (; e->up; e = &e->up->entity)
+		if (e->class != GS_CLASS_LATENCY && e->up->queue[0].hurried)
+			return true;
+	return false;
+}
+
 u64 gs_slice_length(struct gs_client *c)
 {
 	const struct gs_device *dev = c->dev;
 	u64 slice = dev->conf.slice, moving;
 
-	if (dev->nr_latency)
+	if (dev->policy->weighs && is_hurried(c))
 		slice = min(slice, dev->conf.latency);
 	if (c->want)
 		slice = clamp_t(u64, c->want, GS_SLICE_MIN, slice);
@@ -85,25 +98,38 @@ static void preempt(struct gs_client *h, u64 now)
 	gs_tell(h->arb, GS_EV_PREEMPT, h->dev, h->group, h, now - h->since, 0);
 }
 
+/* The two entities of @a's and @b's ways to the root that are in one queue, or were. */
+static void meet(struct gs_entity **a, struct gs_entity **b)
+{
+	while ((*a)->up != (*b)->up) {
+		if ((*a)->up->depth >= (*b)->up->depth)
+			*a = &(*a)->up->entity;
+		else
+			*b = &(*b)->up->entity;
+	}
+}
+
 /*
  * May @c, who just came, cut the slice of @h short? That is up to their groups
- * where their ways to the root meet.
+ * where their ways to the root meet. One of the latency class that is ahead of
+ * its share may not, but the slice is to be no longer than the latency target.
  */
 static bool outranks(struct gs_client *c, struct gs_client *h)
 {
 	struct gs_entity *a = &c->entity, *b = &h->entity;
 
-	while (a->up != b->up) {
-		if (a->up->depth >= b->up->depth)
-			a = &a->up->entity;
-		else
-			b = &b->up->entity;
-	}
+	meet(&a, &b);
 	if (!a->queued || a->class == b->class)
 		return false;
 	if (b->class == GS_CLASS_IDLE)
 		return true;
-	return a->class == GS_CLASS_LATENCY && gs_fair_eligible(a);
+	if (a->class != GS_CLASS_LATENCY)
+		return false;
+	if (h->deadline > h->since + h->dev->conf.latency) {
+		h->deadline = h->since + h->dev->conf.latency;
+		gs_dirty(h);
+	}
+	return gs_fair_eligible(a);
 }
 
 void gs_slice_idle(struct gs_client *h, u64 since, u64 now)
@@ -133,16 +159,10 @@ void gs_slice_arrival(struct gs_client *c, u64 now)
 			if (since)
 				gs_slice_idle(h, since, now);
 		}
-		if (h->flags & GS_PREEMPT)
-			continue;
-		if (dev->nr_latency && h->deadline > h->since + dev->conf.latency) {
-			h->deadline = h->since + dev->conf.latency;
-			gs_dirty(h);
-		}
-		if (!dev->policy->weighs || outranked)
+		if (h->flags & GS_PREEMPT || !dev->policy->weighs)
 			continue;
 		gs_charge(h, now);
-		if (outranks(c, h))
+		if (outranks(c, h) && !outranked)
 			outranked = h;
 	}
 	if (outranked && !outranked->idle)

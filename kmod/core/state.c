@@ -13,8 +13,6 @@ static void leave_queue(struct gs_client *c)
 
 	if (c->entity.queued)
 		gs_path_dequeue(dev, &c->entity);
-	if (c->node->latency)
-		dev->nr_latency--;
 	if (dev->prepared == c) {
 		dev->prepared = NULL;
 		c->flags &= ~GS_PREPARE;
@@ -59,8 +57,6 @@ void gs_to_waiting(struct gs_client *c, bool fresh, u64 now)
 	c->state = GS_CLIENT_WAITING;
 	c->since = now;
 	gs_dirty(c);
-	if (c->node->latency)
-		c->dev->nr_latency++;
 	gs_path_count(c->node, -was_running, 1, -was_over);
 	gs_path_enqueue(c->dev, &c->entity, fresh || was_over);
 }

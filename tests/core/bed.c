@@ -334,7 +334,7 @@ void bed_end(struct bed *b)
 		EXPECT_EQ(dev->root.waiting, 0u);
 		EXPECT_EQ(dev->root.overrunning, 0u);
 		EXPECT_EQ(dev->mem_used, 0ull);
-		EXPECT_EQ(dev->nr_latency, 0u);
+		EXPECT_EQ(dev->root.queue[0].hurried, 0u);
 		EXPECT_EQ(dev->nr_capped, 0u);
 		EXPECT_EQ(dev->nr_assured, 0u);
 		EXPECT_TRUE(gs_tree_empty(&dev->later));

@@ -577,6 +577,31 @@ TEST(unused_seats_earn_nothing)
 	bed_end(&b);
 }
 
+/* What a user does below its own group makes nobody else's slices shorter; its own it does. */
+TEST(a_latency_class_counts_where_classes_meet)
+{
+	struct gs_device *dev = begin(NULL);
+	struct gs_group *user = bed_group(&b, NULL, 100), *quick = bed_group(&b, user, 100);
+	struct tenant *t = bed_tenant(&b, bed_group(&b, NULL, 100), dev, 100 * US);
+	struct tenant *hog = bed_tenant(&b, user, dev, 100 * US);
+	struct tenant *q = bed_tenant(&b, quick, dev, 100 * US);
+
+	bed_set(&b, quick, SHARE(.class = GS_CLASS_LATENCY), GS_SHARE_CLASS);
+	bed_start(t);
+	bed_start(hog);
+	q->burst = 300 * US;
+	q->pause = 1 * MS;
+	bed_start(q);
+	bed_run(&b, b.now + 10 * SEC);
+	EXPECT_LE(4975 * MS, bed_usage(t));
+	EXPECT_LE(bed_usage(t), 5025 * MS);
+	/* Slices of 2 ms and one boundary: some 2,400 turns in 5 s. */
+	EXPECT_LE(t->c.grants, 2510u);
+	/* Within the group it is as if it were alone. */
+	EXPECT_LE(2510u, hog->c.grants + q->c.grants);
+	bed_end(&b);
+}
+
 /* One of the latency class that has had its share asks nobody to hurry. */
 TEST(latency_class_waits_when_it_is_ahead)
 {

@@ -47,7 +47,7 @@ static unsigned int check_whole_tree(const struct gs_tree *t, bool least)
 }
 
 struct sums {
-	unsigned int active, queued[2];
+	unsigned int active, queued[2], hurried;
 	u64 weight[2], owing[2];
 	__int128 rest[2];
 };
@@ -62,6 +62,7 @@ static void add_entity(struct sums *s, const struct gs_entity *e, const struct g
 	     e->owing, e->active);
 	s->active += e->active;
 	s->queued[idle] += e->queued;
+	s->hurried += e->queued && e->class == GS_CLASS_LATENCY;
 	if (e->owing)
 		s->owing[idle] += e->weight;
 	if (!e->counted)
@@ -186,6 +187,7 @@ static void check_node(struct world *w, struct gs_node *node)
 		MUST(q->owing == s.owing[i], "owing %llu", (unsigned long long)q->owing);
 		MUST(q->rest == s.rest[i], "rest");
 	}
+	MUST(node->queue[0].hurried == s.hurried && !node->queue[1].hurried, "hurried");
 	pickable = s.queued[0] || s.queued[1];
 	check_reach(node, pickable);
 	check_min(node, pickable);
@@ -265,12 +267,8 @@ static void check_wakeups(struct world *w, unsigned int d)
 	bool pickable = dev->root.queue[0].tree.root || dev->root.queue[1].tree.root;
 	bool held = dev->nr_assured && dev->goal < 1000 && gs_tree_empty(&dev->behind);
 	struct gs_client *h;
-	u32 latency = 0;
 
 	MUST(w->armed[d] == dev->armed, "timer");
-	list_for_each_entry(h, &dev->idle, of_device)
-		latency += h->state == GS_CLIENT_WAITING && h->node->latency;
-	MUST(dev->nr_latency == latency, "%u of %u", dev->nr_latency, latency);
 	if (!gs_tree_empty(&dev->later))
 		MUST(dev->armed <= dev->later.first->key, "a refill or a kill has no timer");
 	if (pickable && dev->root.running < dev->conf.seats) {

@@ -603,7 +603,7 @@ void world_end(struct world *w)
 			continue;
 		MUST(!dev->root.active && !dev->root.running && !dev->root.waiting, "left over");
 		MUST(!dev->root.overrunning && !dev->mem_used && !dev->mem_leaving, "left over");
-		MUST(!dev->nr_latency && !dev->nr_capped && !dev->nr_assured, "left over");
+		MUST(!dev->root.queue[0].hurried && !dev->nr_capped && !dev->nr_assured, "left over");
 		MUST(gs_tree_empty(&dev->later) && gs_tree_empty(&dev->behind), "left over");
 		MUST(dev->root.stat.usage == w->book[i], "usage at the end");
 		gs_device_remove(dev, w->now);

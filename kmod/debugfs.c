@@ -30,7 +30,7 @@ static void show_node(struct seq_file *s, const struct gs_node *node, int depth)
 {
 	seq_printf(s, "%*sdevice %llu: running %u waiting %u over %u usage_ns %llu mem %llu%s\n",
 		   depth * 2, "", node->dev->id, node->running, node->waiting,
-		   node->overrunning, node->stat.usage, node->mem.used,
+		   node->overrunning, gs_usage(node), node->mem.used,
 		   node->throttled_at ? " throttled" : "");
 }
 
@@ -38,7 +38,7 @@ static void show_client(struct seq_file *s, const struct kclient *c, int depth)
 {
 	seq_printf(s, "%*sclient %llu: device %llu pid %d %s word %#llx usage_ns %llu\n",
 		   depth * 2, "", c->id.id, c->device->id.id, pid_nr(c->pid),
-		   state_name(c), READ_ONCE(c->grant->word), c->core.usage);
+		   state_name(c), READ_ONCE(c->grant->word), gs_client_usage(&c->core));
 }
 
 static void show_group(struct seq_file *s, struct gs_group *group, int depth)

@@ -32,7 +32,7 @@ static void add_node(struct gpushare_stats *arg, struct gs_node *node, u64 now)
 {
 	const struct gs_stat *stat = &node->stat;
 
-	arg->usage_ns += stat->usage;
+	arg->usage_ns += gs_usage(node);
 	arg->wait_ns += gs_wait_time(node, now);
 	arg->idle_ns += stat->idle;
 	arg->throttled_ns += stat->throttled;
@@ -96,7 +96,7 @@ void gs_stats_client(struct gpushare_stats *arg, const struct kclient *c, u64 no
 	arg->device = c->device->id.id;
 	arg->group = core->group ? core->group->id : 0;
 	arg->now_ns = now;
-	arg->usage_ns = core->usage;
+	arg->usage_ns = gs_client_usage(core);
 	arg->wait_ns = core->wait;
 	if (core->state == GS_CLIENT_WAITING)
 		arg->wait_ns += now - min(core->since, now);

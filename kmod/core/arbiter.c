@@ -325,7 +325,7 @@ void gs_revive(struct gs_client *c, u64 now)
 		gs_to_running(c, now);
 	} else {
 		gs_path_activate(c->dev, &c->entity);
-		gs_path_count(c->node, 1, 0, 0);
+		gs_path_count(c->node, 1, 0);
 		c->state = GS_CLIENT_RUNNING;
 		c->since = now;
 		c->charged = now;
@@ -348,7 +348,7 @@ void gs_expire(struct gs_device *dev, u64 now)
 void gs_sync(struct gs_device *dev, u64 now)
 {
 	now = gs_enter(dev->arb, now);
-	gs_charge_all(dev, now);
+	gs_charge_holders(dev, now);
 	gs_schedule(dev, now);
 	gs_leave(dev->arb);
 }

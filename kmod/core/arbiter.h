@@ -23,7 +23,8 @@
  *   nodes when ops->node_free() hands them over.
  * - Members marked [host] may be read by the host at any time under its lock,
  *   the rest is the core's. Usage counters lag by what current holders have
- *   not been charged yet: gs_sync() brings them up to date.
+ *   not been charged yet: gs_sync() brings them up to date. What those have to
+ *   pay who overrun, however many, gs_usage() adds.
  *
  * NODES. A group on one device is a struct gs_node. A client on (group,
  * device) needs a node for its group and for each ancestor on that device. So
@@ -199,6 +200,7 @@ struct gs_node {
 	u32 running, waiting, overrunning;
 	u32 clients;		/* of its own group */
 	u64 wait_at;		/* up to when stat.wait is whole */
+	u64 over_paid;		/* the times up to which @overrunning paid, added up */
 	u32 min;		/* guarantee in force, per mille; see min.c */
 	u8 depth;
 	u8 limited;		/* it has a max */
@@ -493,8 +495,27 @@ int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now);
 /* The device's timer. */
 void gs_expire(struct gs_device *dev, u64 now);
 
-/* Charge everything on the device up to now, so that counters can be read. */
+/* Charge the device's holders up to now, so that counters can be read. */
 void gs_sync(struct gs_device *dev, u64 now);
+
+/*
+ * After gs_sync(): for how long seats were held. Those who overrun are charged in
+ * turn, as their number is theirs to choose; here they count up to now, all at once.
+ */
+static inline u64 gs_unpaid(const struct gs_node *node)
+{
+	return node->overrunning * node->dev->arb->now - node->over_paid;
+}
+
+static inline u64 gs_usage(const struct gs_node *node)
+{
+	return node->stat.usage + gs_unpaid(node);
+}
+
+static inline u64 gs_client_usage(const struct gs_client *c)
+{
+	return c->usage + (c->state == GS_CLIENT_OVER ? c->arb->now - c->charged : 0);
+}
 
 /* For how long the node's clients waited, those that still do included. */
 static inline u64 gs_wait_time(const struct gs_node *node, u64 now)

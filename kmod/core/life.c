@@ -212,8 +212,12 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 	if (running || over)
 		gs_charge(c, now);
 	gs_entity_move(dev, &c->entity, to);
-	gs_path_count(from, -running, -waiting, -over);
-	gs_path_count(to, running, waiting, over);
+	gs_path_count(from, -running, -waiting);
+	gs_path_count(to, running, waiting);
+	if (over) {
+		gs_path_over(from, -1, -c->charged);
+		gs_path_over(to, 1, c->charged);
+	}
 	gs_mem_move(c, from, to);
 	from->clients--;
 	to->clients++;
@@ -363,8 +367,10 @@ static void node_move(struct gs_node *node, struct gs_node *to, u64 now)
 	if (node->throttled_at)
 		gs_unthrottle(node, now);
 	gs_entity_move(node->dev, &node->entity, to);
-	gs_path_count(from, -(int)node->running, -(int)node->waiting, -(int)node->overrunning);
-	gs_path_count(to, node->running, node->waiting, node->overrunning);
+	gs_path_count(from, -(int)node->running, -(int)node->waiting);
+	gs_path_count(to, node->running, node->waiting);
+	gs_path_over(from, -(int)node->overrunning, -node->over_paid);
+	gs_path_over(to, node->overrunning, node->over_paid);
 	gs_mem_move_node(node, from, to);
 	node->up = to;
 	gs_path_pressure(from, now);

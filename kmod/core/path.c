@@ -125,15 +125,23 @@ static void count_waiting(struct gs_node *node, int waiting)
 	node->waiting += waiting;
 }
 
-void gs_path_count(struct gs_node *node, int running, int waiting, int overrunning)
+void gs_path_count(struct gs_node *node, int running, int waiting)
 {
 	for (; node; node = node->up) {
 		node->running += running;
 		if (waiting)
 			count_waiting(node, waiting);
-		node->overrunning += overrunning;
 		if (node->min)
 			gs_min_wants(node);
+	}
+}
+
+/* So many more overrun below @node, who paid up to times that sum up to @paid. */
+void gs_path_over(struct gs_node *node, int overrunning, u64 paid)
+{
+	for (; node; node = node->up) {
+		node->overrunning += overrunning;
+		node->over_paid += paid;
 	}
 }
 
@@ -172,8 +180,10 @@ void gs_charge(struct gs_client *c, u64 now)
 			moved_one(dev, e);
 		node = e->up;
 		node->stat.usage += ns;
-		if (unlikely(over))
+		if (unlikely(over)) {
 			node->stat.overrun += ns;
+			node->over_paid += ns;
+		}
 		if (unlikely(c->idle))
 			node->stat.idle += ns;
 		if (node->limited)

@@ -38,6 +38,8 @@ static void leave_seat(struct gs_client *c, u64 now)
 	if (c->state == GS_CLIENT_RUNNING) {
 		c->epoch++;
 		dev->dealt = 0;
+	} else {
+		gs_path_over(c->node, -1, -c->charged);
 	}
 	c->flags &= ~(GS_GRANTED | GS_PREEMPT);
 	c->preempt_at = GS_NEVER;
@@ -57,7 +59,7 @@ void gs_to_waiting(struct gs_client *c, bool fresh, u64 now)
 	c->state = GS_CLIENT_WAITING;
 	c->since = now;
 	gs_dirty(c);
-	gs_path_count(c->node, -was_running, 1, -was_over);
+	gs_path_count(c->node, -was_running, 1);
 	gs_path_enqueue(c->dev, &c->entity, fresh || was_over);
 }
 
@@ -65,7 +67,6 @@ void gs_to_idle(struct gs_client *c, u64 now)
 {
 	int was_running = c->state == GS_CLIENT_RUNNING;
 	int was_waiting = c->state == GS_CLIENT_WAITING;
-	int was_over = c->state == GS_CLIENT_OVER;
 
 	if (was_waiting) {
 		leave_queue(c);
@@ -77,7 +78,7 @@ void gs_to_idle(struct gs_client *c, u64 now)
 	gs_path_deactivate(c->dev, &c->entity);
 	c->state = GS_CLIENT_IDLE;
 	c->since = now;
-	gs_path_count(c->node, -was_running, -was_waiting, -was_over);
+	gs_path_count(c->node, -was_running, -was_waiting);
 	gs_path_pressure(c->node, now);
 }
 
@@ -109,7 +110,7 @@ void gs_to_running(struct gs_client *c, u64 now)
 		node->stat.grants++;
 		node->stat.handoffs += handoff;
 	}
-	gs_path_count(c->node, 1, -(int)waited, 0);
+	gs_path_count(c->node, 1, -(int)waited);
 	gs_path_pressure(c->node, now);
 	dev->dealt = 0;
 	list_move_tail(&c->of_device, &dev->holders);
@@ -134,7 +135,8 @@ void gs_to_over(struct gs_client *c, u64 now)
 	c->overruns++;
 	for (node = c->node; node; node = node->up)
 		node->stat.overruns++;
-	gs_path_count(c->node, -1, 0, 1);
+	gs_path_count(c->node, -1, 0);
+	gs_path_over(c->node, 1, c->charged);
 	dev->dealt = 0;
 	list_move_tail(&c->of_device, &dev->over);
 	if (dev->conf.kill_after && !c->killed)

@@ -304,7 +304,7 @@ void bed_run(struct bed *b, u64 until)
 u64 bed_usage(struct tenant *t)
 {
 	gs_sync(t->c.dev, t->bed->now);
-	return t->c.usage;
+	return gs_client_usage(&t->c);
 }
 
 static void drop_groups(struct bed *b)

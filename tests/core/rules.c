@@ -393,10 +393,11 @@ TEST(overrun_kill_and_coming_back)
 	EXPECT_EQ(b.kills, 1ul);
 	/* Both are charged: the sum is more than the time that has passed. */
 	EXPECT_EQ(bed_usage(hog), 502 * MS);
-	EXPECT_EQ(hog->c.overrun_time, 490 * MS);
 	EXPECT_EQ(bed_usage(t), 490 * MS);
+	EXPECT_EQ(gs_usage(&dev->root), 992 * MS);
 	/* It comes back to its senses, deep in debt. */
 	EXPECT_EQ(gs_yield(&hog->c, true, 0, b.now), 0);
+	EXPECT_EQ(hog->c.overrun_time, 490 * MS);
 	EXPECT_EQ(hog->c.preempts_late, 1u);
 	bed_run(&b, b.now + 5 * MS);
 	EXPECT_EQ(hog->c.state, (u8)GS_CLIENT_WAITING);

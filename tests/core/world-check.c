@@ -133,7 +133,7 @@ static void check_min(struct gs_node *node, bool pickable)
 static void check_node(struct world *w, struct gs_node *node)
 {
 	unsigned int i, running = 0, waiting = 0, over = 0, min = 0, own = 0;
-	u64 used = 0, swapped = 0;
+	u64 used = 0, swapped = 0, paid = 0;
 	struct sums s = { 0 };
 	bool pickable;
 
@@ -152,6 +152,7 @@ static void check_node(struct world *w, struct gs_node *node)
 		running += c->state == GS_CLIENT_RUNNING;
 		waiting += c->state == GS_CLIENT_WAITING;
 		over += c->state == GS_CLIENT_OVER;
+		paid += c->state == GS_CLIENT_OVER ? c->charged : 0;
 		used += c->mem_used;
 		swapped += c->mem_swapped;
 		if (c->node == node) {
@@ -174,6 +175,7 @@ static void check_node(struct world *w, struct gs_node *node)
 	MUST(running == node->running && waiting == node->waiting && over == node->overrunning,
 	     "%u+%u+%u clients, counted %u+%u+%u", running, waiting, over, node->running,
 	     node->waiting, node->overrunning);
+	MUST(paid == node->over_paid, "paid up to");
 	MUST(own == node->clients, "%u clients of its own, counted %u", own, node->clients);
 	MUST(node->stat.nr_throttled <= node->stat.nr_periods, "throttled in more than all periods");
 	MUST(used == node->mem.used && swapped == node->mem.swapped, "memory");

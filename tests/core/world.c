@@ -418,7 +418,7 @@ static void look(struct world *w)
 	if (!dev)
 		return;
 	gs_sync(dev, w->now);
-	MUST(dev->root.stat.usage == w->book[dev - w->dev], "usage after sync");
+	MUST(gs_usage(&dev->root) == w->book[dev - w->dev], "usage after sync");
 	gs_pressure_read(&dev->root, w->now, &v);
 	MUST(v.some_avg[GS_AVG10] <= 10000 && v.full_avg[GS_AVG10] <= v.some_avg[GS_AVG10],
 	     "pressure %u, %u", v.some_avg[GS_AVG10], v.full_avg[GS_AVG10]);

@@ -179,7 +179,7 @@ static void measure_devices(struct metrics *ms, struct run *run)
 			continue;
 		gs_sync(&run->host->devices[d].dev, host_now(run));
 		stat = &run->host->devices[d].dev.root.stat;
-		add(ms, METRIC_DEVICE, of, "usage", (double)stat->usage / run->end_ns);
+		add(ms, METRIC_DEVICE, of, "usage", (double)gs_usage(&run->host->devices[d].dev.root) / run->end_ns);
 		add(ms, METRIC_DEVICE, of, "grants", stat->grants);
 		add(ms, METRIC_DEVICE, of, "handoffs", stat->handoffs);
 		add(ms, METRIC_DEVICE, of, "preempts", stat->preempts);
@@ -203,7 +203,7 @@ static double measure_group(struct metrics *ms, struct run *run, int g)
 		node = gs_node_find(&run->host->groups[g], &run->host->devices[d].dev);
 		if (!node)
 			continue;
-		usage += node->stat.usage;
+		usage += gs_usage(node);
 		throttled += node->stat.throttled / 1000.0;
 		periods += node->stat.nr_periods;
 		full += node->stat.nr_throttled;
@@ -224,7 +224,7 @@ static void measure_whole(struct metrics *ms, struct run *run, struct sums *sums
 		shared += sim_machine_shared(&run->machines[d]);
 		busy += sim_machine_busy(&run->machines[d]);
 		if (run->host && run->host->devices[d].there)
-			usage += run->host->devices[d].dev.root.stat.usage;
+			usage += gs_usage(&run->host->devices[d].dev.root);
 	}
 	whole(ms, "unfairness", sums->n ? sums->worst / sums->best : NAN);
 	whole(ms, "stp", sums->n ? sums->stp : NAN);

@@ -62,7 +62,7 @@ static void of_client(const struct peer *p, struct client *c, struct gpushare_st
 	u->device = c->grant->device;
 	u->id = core->id;
 	u->group = c->group->id;
-	u->usage_ns = core->usage;
+	u->usage_ns = gs_client_usage(core);
 	u->wait_ns = core->wait;
 	if (core->state == GS_CLIENT_WAITING)
 		u->wait_ns += d.arb.now - core->since;
@@ -94,7 +94,7 @@ static void add_node(struct gs_node *n, struct gpushare_stats *u)
 
 	gs_sync(n->dev, u->now_ns);
 	gs_pressure_read(n, u->now_ns, &v);
-	u->usage_ns += n->stat.usage;
+	u->usage_ns += gs_usage(n);
 	u->wait_ns += gs_wait_time(n, d.arb.now);
 	u->idle_ns += n->stat.idle;
 	u->throttled_ns += n->stat.throttled;

@@ -301,8 +301,19 @@ struct kgroup *gs_group_make(struct cgroup *cg, u64 *now)
 /* Forget @group; the caller destroys it without the lock. */
 void gs_group_take_out(struct kgroup *group, u64 now)
 {
+	struct gs_group *core = group->core, *child;
+	struct gs_client *c;
+
 	lockdep_assert_held(&gs.lock);
-	gs_group_remove(group->core, now);
+	while (!list_empty(&core->clients)) {
+		c = list_first_entry(&core->clients, struct gs_client, of_group);
+		gs_client_move(c, core->parent, now);
+	}
+	while (!list_empty(&core->children)) {
+		child = list_first_entry(&core->children, struct gs_group, sibling);
+		gs_group_lift(child, now);
+	}
+	gs_group_remove(core, now);
 	gs_id_remove(&gs.groups, &group->id);
 	gs.generation++;
 	gs.settings++;

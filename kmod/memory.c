@@ -17,7 +17,7 @@ static u64 available(const struct kclient *c, u64 *total, u64 *whose)
 	*whose = 0;
 	if (dev->conf.mem_capacity) {
 		*total = dev->conf.mem_capacity;
-		room = *total - min(*total, dev->mem_used);
+		room = gs_mem_room(&c->core);
 		/* An oversubscribed device only refuses what would never fit. */
 		first = dev->conf.oversubscribe ? *total : room;
 	}

@@ -76,7 +76,7 @@ void gs_arbiter_init(struct gs_arbiter *arb, const struct gs_host_ops *ops)
 }
 
 /* Who is next? Somebody, if anybody can be picked and isn't held. */
-static struct gs_client *pick(struct gs_device *dev)
+static struct gs_entity *pick(struct gs_device *dev)
 {
 	struct gs_node *node = &dev->root;
 	struct gs_entity *e;
@@ -88,35 +88,69 @@ static struct gs_client *pick(struct gs_device *dev)
 	while (node) {
 		e = dev->policy->pick(&node->queue[gs_tree_empty(&node->queue[0].tree)]);
 		if (e->link.kind == GS_KIND_CLIENT)
-			return gs_entity_client(e);
+			return e;
 		node = gs_entity_node(e);
 	}
 	return NULL;
 }
 
+/* Does the device rather await others than run @e's client, see fair.c? */
+static bool await(struct gs_device *dev, struct gs_entity *e, u64 now)
+{
+	u64 ns;
+
+	for (; e->up; e = &e->up->entity) {
+		if (likely(!e->owing))
+			continue;
+		ns = gs_fair_await(dev, e);
+		if (!ns)
+			continue;
+		dev->awaits = e->up;
+		dev->awaits_class = e->class == GS_CLASS_IDLE;
+		dev->awaits_since = now;
+		dev->awaits_until = now + ns;
+		return true;
+	}
+	return false;
+}
+
 /* Give free seats away, and bring timers and pages up to date. */
 void gs_schedule(struct gs_device *dev, u64 now)
 {
-	struct gs_client *c;
+	struct gs_entity *e;
 
 	if (dev->conf.seats > 1 || dev->nr_capped || dev->nr_assured)
 		gs_charge_holders(dev, now);
+	gs_await_end(dev);
 	if (!list_empty(&dev->over))
 		gs_charge_over(dev, now, 2);
 	gs_later_due(dev, now);
 	gs_min_epoch(dev, now);
 	gs_slice_expire(dev, now);
 	while (dev->root.running < dev->conf.seats) {
-		c = pick(dev);
-		if (!c)
+		e = pick(dev);
+		if (!e || await(dev, e, now))
 			break;
-		gs_to_running(c, now);
+		gs_to_running(gs_entity_client(e), now);
 	}
 	if (!dev->dealt)
 		gs_seats_deal(dev);
 	gs_slice_update(dev, now);
-	if (unlikely(dev->root.mem.swapped) && dev->root.running)
-		gs_mem_prepare(dev, pick(dev));
+	if (unlikely(dev->root.mem.swapped) && dev->root.running) {
+		e = pick(dev);
+		gs_mem_prepare(dev, e ? gs_entity_client(e) : NULL);
+	}
+}
+
+/* Is there anybody whom the device would rather await than run the idle @c? */
+static bool others_awaited(struct gs_client *c)
+{
+	struct gs_entity *e;
+
+	for (e = &c->entity; e->up && !e->active; e = &e->up->entity)
+		if (gs_fair_await(c->dev, e))
+			return true;
+	return false;
 }
 
 /* Could @c have a seat now, with nobody else to ask? */
@@ -125,17 +159,13 @@ static bool seat_free(struct gs_client *c)
 	struct gs_device *dev = c->dev;
 
 	return dev->root.running < dev->conf.seats && !gs_node_pickable(&dev->root) &&
-	       !gs_quota_throttled(c->node) && !gs_min_held(dev);
+	       !gs_quota_throttled(c->node) && !gs_min_held(dev) && !others_awaited(c);
 }
 
 static void ask(struct gs_client *c, u64 want, u64 now)
 {
-	/*
-	 * Those who ran while nobody waited may not have paid for long. It must
-	 * not look as if they did so while this one waited.
-	 */
-	if (!gs_node_pickable(&c->dev->root))
-		gs_charge_holders(c->dev, now);
+	/* What others ran until now must not look as if they did so while this one waited. */
+	gs_charge_holders(c->dev, now);
 	c->want = want;
 	if (seat_free(c)) {
 		gs_to_running(c, now);

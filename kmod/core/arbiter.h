@@ -167,12 +167,19 @@ struct gs_host_ops {
  * @children: [host] its child groups, linked by @sibling
  * @clients: [host] clients of this very group on all devices, linked by
  *	gs_client.of_group
+ * @tenant: [host] all that stands in it is this tenant's, see gs_tenant_add();
+ *	0: of several
+ * @of_tenants: place in the parent's @tenants, for tenants' groups
+ * @tenants: of @children, those of tenants, by their key
  */
 struct gs_group {
 	u64 id;
 	struct gs_arbiter *arb;
 	struct gs_group *parent;
 	struct gs_share share;
+	u64 tenant;
+	struct gs_link of_tenants;
+	struct gs_tree tenants;
 	struct list_head nodes, children, sibling, clients;
 };
 
@@ -199,6 +206,8 @@ struct gs_node {
 	u32 active;		/* entities of @queue that want to run or run */
 	u32 running, waiting, overrunning;
 	u32 clients;		/* of its own group */
+	u32 present;		/* clients of the subtree, in any state */
+	u64 rivals;		/* weights of those present in its queues */
 	u64 wait_at;		/* up to when stat.wait is whole */
 	u64 over_paid;		/* the times up to which @overrunning paid, added up */
 	u32 min;		/* guarantee in force, per mille; see min.c */
@@ -220,7 +229,7 @@ struct gs_node {
 	/* max, see quota.c */
 	s64 left;		/* of the quota, in this period */
 	u64 refill_at;		/* when this period ends */
-	u8 period_used;
+	u8 period_used, period_throttled;
 
 	/* min, see min.c */
 	struct gs_link behind;	/* in gs_device.behind while it is owed time */
@@ -232,6 +241,8 @@ struct gs_node {
 	u64 wanted;		/* for how long it did in this epoch */
 	u64 epoch;		/* the epoch that the four above belong to */
 	u32 history;		/* got/due of the past, per mille */
+
+	struct gs_debts debts;	/* of who was in @queue[0] */
 };
 
 /**
@@ -319,6 +330,9 @@ struct gs_device {
 	u64 last;		/* the id of the client that held it last */
 	u32 nr_capped;		/* nodes with a max */
 	u8 dealt;		/* workers are dealt out as holders are now */
+	u8 awaits_class;	/* which queue of @awaits */
+	struct gs_node *awaits;	/* below which somebody is awaited, see fair.c */
+	u64 awaits_since, awaits_until;
 	u64 mem_used;
 	u64 mem_leaving;	/* of it, what those in @leaving have */
 	struct list_head leaving;	/* who has GS_EVICT, the first asked first */
@@ -376,21 +390,53 @@ int gs_device_set(struct gs_device *dev, const struct gs_device_conf *conf, u64 
 void gs_device_remove(struct gs_device *dev, u64 now);
 
 /*
- * Groups. A removed group's clients and child groups go to its parent, and
- * what was counted for it is counted there already. Its nodes are handed to
- * ops->node_free(). The root can't be removed.
+ * Groups. One that is removed has no clients and no groups below it any more
+ * (-EBUSY): the host moves them elsewhere before, as many at a time as it likes.
+ * What was counted for it is counted in its parent already. Its nodes are handed
+ * to ops->node_free(). The root can't be removed.
  */
 int gs_group_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
 		 struct gs_group *parent, u64 now);
 int gs_group_remove(struct gs_group *group, u64 now);
 
 /*
+ * TENANTS. Whose programs are these? The host says it by a key (a user, a
+ * container), and puts a tenant's clients into a group of its own below the group
+ * that they belong to: so tenants divide what a group has equally, however many
+ * processes, connections or groups each of them makes. Such a group is a group
+ * like others, with a share that may be set. What stands below it is that
+ * tenant's alone (@tenant), so there is no tenant's group of the same key in it:
+ * its clients stand where they are.
+ *
+ * gs_tenant_add() is gs_group_add() for such a group, -EEXIST if @parent has one;
+ * @key is 1..2^63 - 1. gs_tenant_find() is the group for a tenant's clients at
+ * @parent: itself, or NULL if it isn't there yet.
+ * gs_group_owes(): it was ahead of its share when it last ran, and has not waited
+ * for it since. The host keeps a tenant's group while it owes, or to leave and
+ * come back would be a way to be forgiven.
+ */
+#define GS_TENANT_MAX ((1ull << 63) - 1)
+int gs_tenant_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
+		  struct gs_group *parent, u64 key, u64 now);
+struct gs_group *gs_tenant_find(struct gs_group *parent, u64 key);
+bool gs_group_owes(struct gs_group *group, u64 now);
+
+static inline bool gs_tenant_is(const struct gs_group *group)
+{
+	return gs_tree_in(&group->of_tenants);
+}
+
+/*
  * Hang a group below another one, with its nodes, clients and child groups, and
  * with what was counted for it. The new parent must not be below it, and must
  * have a node on each device where the group has one. -ENOSPC: the parent's min
- * doesn't bear the group's.
+ * doesn't bear the group's. -EEXIST: it is a tenant's, and there is one of the same
+ * tenant. gs_group_lift(): one level up, whatever was promised to it: that is cut
+ * down to what can be kept there. O(groups below it), and below the two parents
+ * if it has a min.
  */
 int gs_group_move(struct gs_group *group, struct gs_group *parent, u64 now);
+int gs_group_lift(struct gs_group *group, u64 now);
 
 /*
  * The ancestor of @group, or @group itself, that is nearest to the root and
@@ -417,7 +463,8 @@ u32 gs_min_room(const struct gs_group *group, const struct gs_device *dev);
 /*
  * Clients. They start IDLE with no grant. Remove frees all at once, in any
  * state; after it (and after a device is gone) the core has no reference left.
- * gs_client_move(): its task went to another group; a seat is kept.
+ * gs_client_move(): its task went to another group; a seat is kept. One whose
+ * device is gone changes its group alone.
  * gs_client_weight(): its part within its group (default 100, a new client's).
  */
 int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs_device *dev,
@@ -484,13 +531,18 @@ int gs_profile_set(struct gs_client *c, const struct gs_profile *profile, u64 no
 /*
  * Memory. A charge is refused with -ENOMEM at a mem.max on the way up, or when
  * the device is full (unless conf.oversubscribe: then GS_EVICT asks others to
- * move out). gs_mem_swap() says that bytes were moved out (@out), or back in
- * (which is a charge of the device, and refused as one, but not of mem.max: they
- * are counted in it all the time). Uncharging more than was charged is -EINVAL.
+ * move out). But what is charged is what clients say: so nobody's claims keep
+ * another from its part of the device, by the weights of those who are there.
+ * gs_mem_room() is what a device that isn't oversubscribed would take now.
+ * gs_mem_swap() says that bytes were moved out (@out), or back in (which is a
+ * charge of the device, and refused as one, but not of mem.max: they are counted
+ * in it all the time). Uncharging more than was charged is -EINVAL.
  */
 int gs_mem_charge(struct gs_client *c, u64 bytes, u64 now);
 int gs_mem_uncharge(struct gs_client *c, u64 bytes, u64 now);
 int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now);
+
+u64 gs_mem_room(const struct gs_client *c);
 
 /* The device's timer. */
 void gs_expire(struct gs_device *dev, u64 now);

@@ -24,6 +24,10 @@ struct gs_node;
  * @active: wants to run or runs
  * @queued: can be picked, so @link is in the queue's tree. (A throttled node and
  *	an overrunning client use @link for gs_device.later meanwhile)
+ * @fresh: was never active yet
+ * @late: by how much it overstayed of late when it was asked to yield, in us
+ * @left: when it was active last
+ * @others: what its node had used by then
  */
 struct gs_entity {
 	struct gs_link link;
@@ -35,6 +39,10 @@ struct gs_entity {
 	u8 owing;
 	u8 active;
 	u8 queued;
+	u8 fresh;
+	u32 late;
+	u64 left;
+	u64 others;
 };
 
 enum { GS_KIND_CLIENT, GS_KIND_NODE, GS_KIND_BEHIND };
@@ -48,6 +56,9 @@ enum { GS_KIND_CLIENT, GS_KIND_NODE, GS_KIND_BEHIND };
  * @weight: the sum of the weights of all that are counted
  * @owing: the sum of the weights of all that are active and not counted
  * @hurried: how many in @tree are of the latency class
+ * @last: the weight of who was counted last
+ * @patience: for how long the device may await those who are away
+ * @awaited: how far @v went on while it did, with nobody counted
  */
 struct gs_queue {
 	struct gs_tree tree;
@@ -56,6 +67,21 @@ struct gs_queue {
 	u64 weight;
 	u64 owing;
 	u32 hurried;
+	u32 last;
+	u64 patience;
+	u64 awaited;
+};
+
+/**
+ * struct gs_debts - what those owe who are there no longer, in a queue that is
+ *	one tenant's. Who comes next takes the largest over
+ * @val: virtual runtimes, of entities of default weight
+ * @n: so many
+ */
+#define GS_DEBTS 4
+struct gs_debts {
+	u64 val[GS_DEBTS];
+	u32 n;
 };
 
 void gs_entity_init(struct gs_entity *e, u32 kind, struct gs_node *up, u32 weight, u32 class);
@@ -68,11 +94,20 @@ u64 gs_queue_time(struct gs_queue *q);
 s64 gs_fair_ahead(struct gs_entity *e);
 
 void gs_fair_count(struct gs_device *dev, struct gs_entity *e);
-void gs_fair_leave(struct gs_entity *e);
+void gs_fair_return(struct gs_device *dev, struct gs_entity *e);
+void gs_fair_leave(const struct gs_device *dev, struct gs_entity *e);
 void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns);
 void gs_fair_forgive(struct gs_device *dev, struct gs_entity *e);
 void gs_fair_settle(struct gs_device *dev, struct gs_entity *e);
 bool gs_fair_eligible(struct gs_entity *e);
+bool gs_fair_owes(const struct gs_device *dev, struct gs_entity *e);
+void gs_fair_bequeath(struct gs_device *dev, struct gs_entity *e);
+void gs_fair_inherit(struct gs_entity *e);
+void gs_fair_late(struct gs_entity *e, u64 ns, bool end);
+bool gs_fair_lent(const struct gs_device *dev, struct gs_entity *e);
+void gs_fair_lend(struct gs_device *dev, struct gs_entity *e);
+u64 gs_fair_await(struct gs_device *dev, struct gs_entity *e);
+void gs_fair_awaited(struct gs_queue *q, u64 ns);
 
 /* @ns of device time in @e's virtual time: ns * 4096 / weight. */
 static inline u64 gs_virtual(const struct gs_entity *e, u64 ns)

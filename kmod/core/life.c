@@ -84,6 +84,7 @@ static void client_gone(struct gs_client *c, u64 now)
 	c->epoch++;
 	list_del_init(&c->of_device);
 	list_del_init(&c->of_leaving);
+	gs_path_present(&c->entity, -1);
 	c->node->clients--;
 	c->dev = NULL;
 	c->node = NULL;
@@ -98,6 +99,7 @@ void gs_device_remove(struct gs_device *dev, u64 now)
 	unsigned int i;
 
 	now = gs_enter(arb, now);
+	dev->awaits = NULL;
 	gs_tell(arb, GS_EV_DEVICE_GONE, dev, NULL, NULL, 0, 0);
 	for (i = 0; i < ARRAY_SIZE(lists); i++)
 		while (!list_empty(lists[i]))
@@ -118,6 +120,22 @@ static unsigned int group_depth(const struct gs_group *group)
 	return depth;
 }
 
+static void group_init(struct gs_arbiter *arb, struct gs_group *group, u64 id,
+		       struct gs_group *parent)
+{
+	memset(group, 0, sizeof(*group));
+	group->id = id;
+	group->arb = arb;
+	group->parent = parent;
+	group->tenant = parent->tenant;
+	gs_share_init(&group->share);
+	INIT_LIST_HEAD(&group->nodes);
+	INIT_LIST_HEAD(&group->children);
+	INIT_LIST_HEAD(&group->clients);
+	list_add_tail(&group->sibling, &parent->children);
+	gs_tell(arb, GS_EV_GROUP, NULL, group, NULL, parent->id, 0);
+}
+
 int gs_group_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
 		 struct gs_group *parent, u64 now)
 {
@@ -126,17 +144,67 @@ int gs_group_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
 	if (group_depth(parent) >= GS_DEPTH_MAX)
 		return -EINVAL;
 	gs_enter(arb, now);
-	memset(group, 0, sizeof(*group));
-	group->id = id;
-	group->arb = arb;
-	group->parent = parent;
-	gs_share_init(&group->share);
-	INIT_LIST_HEAD(&group->nodes);
-	INIT_LIST_HEAD(&group->children);
-	INIT_LIST_HEAD(&group->clients);
-	list_add_tail(&group->sibling, &parent->children);
-	gs_tell(arb, GS_EV_GROUP, NULL, group, NULL, parent->id, 0);
+	group_init(arb, group, id, parent);
 	return 0;
+}
+
+static struct gs_group *tenant_of_link(struct gs_link *l)
+{
+	return container_of(l, struct gs_group, of_tenants);
+}
+
+struct gs_group *gs_tenant_find(struct gs_group *parent, u64 key)
+{
+	struct gs_link *l = parent->tenants.root;
+
+	if (parent->tenant == key)
+		return parent;
+	while (l && l->key != key)
+		l = gs_before(key, l->key) ? l->left : l->right;
+	return l ? tenant_of_link(l) : NULL;
+}
+
+static void tenant_join(struct gs_group *group, struct gs_group *parent, u64 key)
+{
+	group->tenant = key;
+	group->of_tenants.key = key;
+	gs_tree_insert(&parent->tenants, &group->of_tenants);
+}
+
+int gs_tenant_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
+		  struct gs_group *parent, u64 key, u64 now)
+{
+	if (parent->arb != arb)
+		return -EXDEV;
+	if (!key || key > GS_TENANT_MAX)
+		return -EINVAL;
+	if (gs_tenant_find(parent, key))
+		return -EEXIST;
+	/* One level more than others: wherever there may be a group its clients have a place. */
+	if (group_depth(parent) > GS_DEPTH_MAX)
+		return -EINVAL;
+	gs_enter(arb, now);
+	group_init(arb, group, id, parent);
+	tenant_join(group, parent, key);
+	return 0;
+}
+
+static bool node_owes(struct gs_node *node, u64 now)
+{
+	if (!node->up || node->entity.active || !gs_fair_owes(node->dev, &node->entity))
+		return false;
+	gs_sync(node->dev, now);	/* others may have run since they were last charged */
+	return gs_fair_owes(node->dev, &node->entity);
+}
+
+bool gs_group_owes(struct gs_group *group, u64 now)
+{
+	struct gs_node *node;
+
+	list_for_each_entry(node, &group->nodes, of_group)
+		if (node_owes(node, now))
+			return true;
+	return false;
 }
 
 struct gs_node *gs_node_find(const struct gs_group *group, const struct gs_device *dev)
@@ -192,6 +260,7 @@ void gs_entity_move(struct gs_device *dev, struct gs_entity *e, struct gs_node *
 	if (active)
 		gs_path_deactivate(dev, e);
 	e->up = to;
+	e->left = 0;		/* to be away counts in one queue only */
 	e->link.val = gs_queue_time(gs_queue_of(e)) + ahead;
 	gs_deadline_forget(e);
 	if (active)
@@ -211,7 +280,9 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 
 	if (running || over)
 		gs_charge(c, now);
+	gs_path_present(&c->entity, -1);
 	gs_entity_move(dev, &c->entity, to);
+	gs_path_present(&c->entity, 1);
 	gs_path_count(from, -running, -waiting);
 	gs_path_count(to, running, waiting);
 	if (over) {
@@ -231,14 +302,17 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 
 int gs_client_move(struct gs_client *c, struct gs_group *group, u64 now)
 {
-	if (c->state == GS_CLIENT_GONE)
-		return -ENODEV;
 	if (group->arb != c->arb)
 		return -EXDEV;
-	if (gs_group_missing(group, c->dev))
-		return -ENOENT;
 	if (group == c->group)
 		return 0;
+	if (c->state == GS_CLIENT_GONE) {
+		c->group = group;
+		list_move_tail(&c->of_group, &group->clients);
+		return 0;
+	}
+	if (gs_group_missing(group, c->dev))
+		return -ENOENT;
 	now = gs_enter(c->arb, now);
 	gs_charge_holders(c->dev, now);
 	client_move(c, group, gs_node_find(group, c->dev), now);
@@ -247,66 +321,32 @@ int gs_client_move(struct gs_client *c, struct gs_group *group, u64 now)
 	return 0;
 }
 
-/* A child group goes up one level, on all devices. */
-static void child_up(struct gs_group *child, u64 now)
-{
-	struct gs_node *node;
-
-	list_move_tail(&child->sibling, &child->parent->parent->children);
-	child->parent = child->parent->parent;
-	list_for_each_entry(node, &child->nodes, of_group) {
-		if (node->throttled_at)
-			gs_unthrottle(node, now);
-		gs_entity_move(node->dev, &node->entity, node->up->up);
-		node->up = node->up->up;
-	}
-}
-
 int gs_group_remove(struct gs_group *group, u64 now)
 {
-	struct gs_group *parent = group->parent, *child;
 	struct gs_arbiter *arb = group->arb;
-	struct gs_client *c, *n;
-	struct gs_node *node, *m;
-	struct gs_device *dev;
-	bool had_children;
+	struct gs_group *parent = group->parent;
+	struct gs_node *node, *n, *up;
+	bool promised;
 
 	if (!parent)
 		return -EINVAL;
+	if (!list_empty(&group->clients) || !list_empty(&group->children))
+		return -EBUSY;
 	now = gs_enter(arb, now);
-	list_for_each_entry(node, &group->nodes, of_group) {
-		gs_charge_holders(node->dev, now);
-		if (node->throttled_at)
-			gs_unthrottle(node, now);
-		if (node->min)
-			gs_min_set(node, 0);
-		gs_min_unpark(node);
-	}
-	list_for_each_entry_safe(c, n, &group->clients, of_group) {
-		if (c->dev) {
-			client_move(c, parent, c->node->up, now);
-		} else {
-			c->group = parent;
-			list_move_tail(&c->of_group, &parent->clients);
-		}
-	}
-	had_children = !list_empty(&group->children);
-	while (!list_empty(&group->children)) {
-		child = list_first_entry(&group->children, struct gs_group, sibling);
-		child_up(child, now);
-	}
-	list_for_each_entry_safe(node, m, &group->nodes, of_group) {
-		struct gs_node *up = node->up;
-		bool inherited = had_children || node->share.min;
-
+	list_for_each_entry_safe(node, n, &group->nodes, of_group) {
+		up = node->up;
+		promised = node->share.min;
+		gs_charge_holders(up->dev, now);
+		gs_fair_bequeath(up->dev, &node->entity);
 		node_drop(node, now);
-		if (inherited)
+		if (promised)
 			gs_node_refresh(up);
+		gs_schedule(up->dev, now);
 	}
 	list_del_init(&group->sibling);
+	if (gs_tenant_is(group))
+		gs_tree_remove(&parent->tenants, &group->of_tenants);
 	gs_tell(arb, GS_EV_GROUP_GONE, NULL, group, NULL, parent->id, 0);
-	list_for_each_entry(dev, &arb->devices, of_arb)
-		gs_schedule(dev, now);
 	gs_leave(arb);
 	return 0;
 }
@@ -317,8 +357,12 @@ static unsigned int group_height(struct gs_group *top)
 	unsigned int most = 0, base = group_depth(top);
 	struct gs_group *g;
 
-	for (g = top; g; g = gs_group_next(g, top))
+	for (g = top; g; g = gs_group_next(g, top)) {
+		/* For a tenant's clients alone there is a level more. */
+		if (gs_tenant_is(g) && list_empty(&g->children))
+			continue;
 		most = max(most, group_depth(g) - base + 1);
+	}
 	return most;
 }
 
@@ -336,15 +380,26 @@ static int may_move(struct gs_group *group, struct gs_group *parent)
 			return -EINVAL;
 	if (group_depth(parent) + group_height(group) > GS_DEPTH_MAX)
 		return -EINVAL;
-	if (group->share.min > gs_min_room_in(parent, NULL, group))
-		return -ENOSPC;
-	list_for_each_entry(node, &group->nodes, of_group) {
+	if (gs_tenant_is(group) && gs_tenant_find(parent, group->tenant))
+		return -EEXIST;
+	list_for_each_entry(node, &group->nodes, of_group)
 		if (!gs_node_find(parent, node->dev))
 			return -ENOENT;
-		if (node->share.min > gs_min_room_in(parent, node->dev, group))
-			return -ENOSPC;
-	}
 	return 0;
+}
+
+/* Can @parent bear what @group was promised? */
+static bool promises_fit(const struct gs_group *group, const struct gs_group *parent)
+{
+	struct gs_node *node;
+
+	if (group->share.min && group->share.min > gs_min_room_in(parent, NULL, group))
+		return false;
+	list_for_each_entry(node, &group->nodes, of_group)
+		if (node->share.min &&
+		    node->share.min > gs_min_room_in(parent, node->dev, group))
+			return false;
+	return true;
 }
 
 /* Guarantees below are set anew by gs_node_refresh(), in the new place. */
@@ -366,7 +421,11 @@ static void node_move(struct gs_node *node, struct gs_node *to, u64 now)
 	gs_charge_all(node->dev, now);
 	if (node->throttled_at)
 		gs_unthrottle(node, now);
+	if (node->present)
+		gs_path_present(&node->entity, -(int)node->present);
 	gs_entity_move(node->dev, &node->entity, to);
+	if (node->present)
+		gs_path_present(&node->entity, node->present);
 	gs_path_count(from, -(int)node->running, -(int)node->waiting);
 	gs_path_count(to, node->running, node->waiting);
 	gs_path_over(from, -(int)node->overrunning, -node->over_paid);
@@ -377,25 +436,60 @@ static void node_move(struct gs_node *node, struct gs_node *to, u64 now)
 	gs_path_pressure(to, now);
 }
 
-int gs_group_move(struct gs_group *group, struct gs_group *parent, u64 now)
+static void hang(struct gs_group *top, struct gs_group *parent)
 {
-	int ret = may_move(group, parent);
+	struct gs_group *g;
+
+	if (gs_tenant_is(top)) {
+		gs_tree_remove(&top->parent->tenants, &top->of_tenants);
+		gs_tree_insert(&parent->tenants, &top->of_tenants);
+	}
+	list_move_tail(&top->sibling, &parent->children);
+	top->parent = parent;
+	for (g = top; g; g = gs_group_next(g, top))
+		if (!gs_tenant_is(g))
+			g->tenant = g->parent->tenant;
+}
+
+static void move(struct gs_group *group, struct gs_group *parent, u64 now)
+{
+	struct gs_group *from = group->parent;
 	struct gs_node *node;
 
-	if (ret || parent == group->parent)
-		return ret;
 	now = gs_enter(group->arb, now);
 	forget_mins(group);
 	list_for_each_entry(node, &group->nodes, of_group)
 		node_move(node, gs_node_find(parent, node->dev), now);
-	list_move_tail(&group->sibling, &parent->children);
-	group->parent = parent;
+	hang(group, parent);
 	list_for_each_entry(node, &group->nodes, of_group) {
-		gs_node_refresh(&node->dev->root);
+		if (node->share.min)
+			gs_node_refresh(gs_node_find(from, node->dev));
+		gs_node_refresh(node->share.min ? node->up : node);
 		gs_schedule(node->dev, now);
 	}
 	gs_leave(group->arb);
+}
+
+int gs_group_move(struct gs_group *group, struct gs_group *parent, u64 now)
+{
+	int ret = may_move(group, parent);
+
+	if (ret || parent == group->parent)
+		return ret;
+	if (!promises_fit(group, parent))
+		return -ENOSPC;
+	move(group, parent, now);
 	return 0;
+}
+
+int gs_group_lift(struct gs_group *group, u64 now)
+{
+	struct gs_group *to = group->parent ? group->parent->parent : NULL;
+	int ret = to ? may_move(group, to) : -EINVAL;
+
+	if (!ret)
+		move(group, to, now);
+	return ret;
 }
 
 int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs_device *dev,
@@ -422,6 +516,7 @@ int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs
 	INIT_LIST_HEAD(&c->any);
 	INIT_LIST_HEAD(&c->of_leaving);
 	INIT_LIST_HEAD(&c->dirty_link);
+	gs_path_present(&c->entity, 1);
 	list_add_tail(&c->of_device, &dev->idle);
 	list_add_tail(&c->of_group, &group->clients);
 	gs_tell(c->arb, GS_EV_JOIN, dev, group, c, 0, 0);
@@ -439,7 +534,10 @@ void gs_client_remove(struct gs_client *c, u64 now)
 			gs_any_clear(c, now);
 		if (c->state != GS_CLIENT_IDLE)
 			gs_to_idle(c, now);
+		gs_await_end(dev);
+		gs_fair_bequeath(dev, &c->entity);
 		gs_mem_drop(c);
+		gs_path_present(&c->entity, -1);
 		c->node->clients--;
 		list_del_init(&c->of_device);
 	}

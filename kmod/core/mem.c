@@ -9,10 +9,10 @@
  * On a device that may be oversubscribed, clients that aren't running are
  * asked to move out (GS_EVICT) when more is charged than there is: those of
  * groups above their mem.high first, then those that ran least recently, but
- * none of a group at or below its mem.min. The next one to run is told
- * beforehand (GS_PREPARE) if it has memory to bring back, so that it can do so
- * while the present holder computes: double buffering. The core only names
- * them and keeps the books; the copying is the client's.
+ * none of a group at or below its mem.min, if all above it have one too. The
+ * next one to run is told beforehand (GS_PREPARE) if it has memory to bring back,
+ * so that it can do so while the present holder computes: double buffering. The
+ * core only names them and keeps the books; the copying is the client's.
  */
 #include "internal.h"
 
@@ -49,16 +49,19 @@ static void client_count(struct gs_client *c, s64 used, s64 swapped)
 static bool may_move_out(const struct gs_client *c, bool only_high)
 {
 	const struct gs_node *node;
-	bool high = false;
+	bool high = false, spared = false;
 
 	if (!c->mem_used || c->flags & GS_EVICT || c == c->dev->prepared)
 		return false;
-	for (node = c->node; node; node = node->up) {
-		if (node->mem.used <= node->share.mem_min && node->share.mem_min)
-			return false;
+	for (node = c->node; node->up; node = node->up) {
+		/* Only what a group was promised can it promise on. */
+		if (!node->share.mem_min)
+			spared = false;
+		else if (node->mem.used <= node->share.mem_min)
+			spared = true;
 		high |= node->mem.used > node->share.mem_high;
 	}
-	return high || !only_high;
+	return !spared && (high || !only_high);
 }
 
 static u64 ask_out(struct gs_device *dev, struct gs_client *but, u64 need, bool only_high)
@@ -142,14 +145,46 @@ static void moved_out(struct gs_client *c, u64 out)
 	take_back(c->dev);
 }
 
-/* Is there, or can there be, room for @bytes more on the device? */
-static bool fits(const struct gs_device *dev, u64 bytes)
+/* The node's part of the device's memory, by the weights of those who are there. */
+static u64 part_of(const struct gs_node *node)
 {
-	u64 cap = dev->conf.mem_capacity;
+	const struct gs_entity *e = &node->entity;
+	u64 part = node->dev->conf.mem_capacity;
+
+	for (; e->up; e = &e->up->entity)
+		part = mul_u64_u64_div_u64(part, e->weight, max_t(u64, e->up->rivals, 1));
+	return part;
+}
+
+/*
+ * Nobody can be believed what it charged, as a claim costs nothing. So a device that
+ * is full by the books still takes what is no more than the part of some group that
+ * the client is in: what really isn't there the device itself refuses.
+ */
+u64 gs_mem_room(const struct gs_client *c)
+{
+	u64 room = c->dev->conf.mem_capacity, part, have;
+	const struct gs_node *node;
+
+	if (!room)
+		return GS_UNLIMITED;
+	room -= min(room, c->dev->mem_used);
+	for (node = c->node; node->up; node = node->up) {
+		part = part_of(node);
+		have = node->mem.used + node->mem.swapped;
+		room = max(room, part - min(part, have));
+	}
+	return room;
+}
+
+/* Is there, or can there be, room for @bytes more on the device? */
+static bool fits(const struct gs_client *c, u64 bytes)
+{
+	u64 cap = c->dev->conf.mem_capacity;
 
 	if (!cap)
 		return true;
-	return dev->conf.oversubscribe ? bytes <= cap : dev->mem_used + bytes <= cap;
+	return bytes <= (c->dev->conf.oversubscribe ? cap : gs_mem_room(c));
 }
 
 int gs_mem_charge(struct gs_client *c, u64 bytes, u64 now)
@@ -170,7 +205,7 @@ int gs_mem_charge(struct gs_client *c, u64 bytes, u64 now)
 		refuse(c, node, bytes);
 		return -ENOMEM;
 	}
-	if (!fits(dev, bytes)) {
+	if (!fits(c, bytes)) {
 		refuse(c, &dev->root, bytes);
 		return -ENOMEM;
 	}
@@ -208,7 +243,7 @@ int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now)
 	if (bytes > (out ? c->mem_used : c->mem_swapped))
 		return -EINVAL;
 	gs_enter(c->arb, now);
-	if (!out && !fits(c->dev, bytes)) {
+	if (!out && !fits(c, bytes)) {
 		refuse(c, &c->dev->root, bytes);
 		return -ENOMEM;
 	}

@@ -180,22 +180,26 @@ void gs_min_unpark(struct gs_node *top)
 void gs_min_charge(struct gs_client *c, u64 ns)
 {
 	struct gs_device *dev = c->dev;
+	const struct gs_entity *e = &c->entity;
+	u64 due = ns;
 	struct gs_node *node;
 
 	if (!c->node->assured)
 		dev->others += ns;
-	for (node = c->node; node; node = node->up) {
+	for (node = c->node; node; e = &node->entity, node = node->up) {
+		if (unlikely(c->state == GS_CLIENT_OVER) && due == ns)
+			due = gs_over_part(e, ns);
 		if (!node->min)
 			continue;
 		catch_up(node);
-		node->got += ns;
-		node->owed -= ns;
+		node->got += due;
+		node->owed -= due;
 		if (gs_tree_in(&node->behind)) {
 			gs_tree_remove(&dev->behind, &node->behind);
-			node->behind.key += div_u64(ns << 10, node->min);
+			node->behind.key += div_u64(due << 10, node->min);
 			put(node);
 		} else {
-			node->behind.key += div_u64(ns << 10, node->min);
+			node->behind.key += div_u64(due << 10, node->min);
 		}
 	}
 }

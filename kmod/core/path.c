@@ -13,9 +13,13 @@
 
 static void activate_one(struct gs_device *dev, struct gs_entity *e)
 {
+	if (unlikely(e->fresh)) {
+		e->fresh = 0;
+		gs_fair_inherit(e);
+	}
 	e->active = 1;
 	e->up->active++;
-	gs_fair_count(dev, e);
+	gs_fair_return(dev, e);
 }
 
 void gs_path_activate(struct gs_device *dev, struct gs_entity *e)
@@ -30,9 +34,8 @@ void gs_path_activate(struct gs_device *dev, struct gs_entity *e)
 
 void gs_path_deactivate(struct gs_device *dev, struct gs_entity *e)
 {
-	(void)dev;
 	while (e->active) {
-		gs_fair_leave(e);
+		gs_fair_leave(dev, e);
 		e->active = 0;
 		if (--e->up->active || !e->up->up)
 			return;
@@ -136,6 +139,22 @@ void gs_path_count(struct gs_node *node, int running, int waiting)
 	}
 }
 
+/* What @e stands for has @n more clients from now on; @e itself, if it is a client's. */
+void gs_path_present(struct gs_entity *e, int n)
+{
+	bool changed = true;
+	struct gs_node *node;
+	u32 was;
+
+	for (node = e->up; node; e = &node->entity, node = node->up) {
+		if (changed)
+			node->rivals += n > 0 ? e->weight : -(u64)e->weight;
+		was = node->present;
+		node->present += n;
+		changed = !was != !node->present;
+	}
+}
+
 /* So many more overrun below @node, who paid up to times that sum up to @paid. */
 void gs_path_over(struct gs_node *node, int overrunning, u64 paid)
 {
@@ -157,10 +176,33 @@ void gs_path_pressure(struct gs_node *node, u64 now)
 	}
 }
 
+/* @e's part by weights of @ns of the device's time, all the way up. */
+static u64 part_of(const struct gs_entity *e, u64 ns)
+{
+	const struct gs_queue *q;
+
+	for (; e->up; e = &e->up->entity) {
+		q = gs_queue_of(e);
+		ns = mul_u64_u64_div_u64(ns, e->weight, q->weight + q->owing +
+					 (e->active ? 0 : e->weight));
+	}
+	return ns;
+}
+
+/*
+ * What is charged above @e for @ns of one that overruns below it. A tenant pays for
+ * all of it. The group that it shares with others pays for no more than the tenant's
+ * part of the device, or those would starve who can do nothing about it.
+ */
+u64 gs_over_part(const struct gs_entity *e, u64 ns)
+{
+	return e->up->group->tenant ? ns : part_of(e, ns);
+}
+
 /* Make a holder, or one that overruns, pay up to now, with all its ancestors. */
 void gs_charge(struct gs_client *c, u64 now)
 {
-	u64 from = c->charged, ns = now - from;
+	u64 ns = now - c->charged, due = ns;
 	struct gs_device *dev = c->dev;
 	struct gs_entity *e = &c->entity;
 	bool over = c->state == GS_CLIENT_OVER;
@@ -174,8 +216,10 @@ void gs_charge(struct gs_client *c, u64 now)
 		c->overrun_time += ns;
 	if (c->idle)
 		c->idle_time += ns;
+	if (c->flags & GS_PREEMPT)
+		gs_fair_late(e, now - c->preempted, false);
 	for (;; e = &node->entity) {
-		gs_fair_charge(dev, e, ns);
+		gs_fair_charge(dev, e, due);
 		if (e->queued)
 			moved_one(dev, e);
 		node = e->up;
@@ -183,11 +227,13 @@ void gs_charge(struct gs_client *c, u64 now)
 		if (unlikely(over)) {
 			node->stat.overrun += ns;
 			node->over_paid += ns;
+			if (due == ns)
+				due = gs_over_part(e, ns);
 		}
 		if (unlikely(c->idle))
 			node->stat.idle += ns;
 		if (node->limited)
-			gs_quota_charge(node, from, now);
+			gs_quota_charge(node, now - due, now);
 		if (!node->up)
 			break;
 	}
@@ -197,10 +243,33 @@ void gs_charge(struct gs_client *c, u64 now)
 		gs_quota_enforce(c->node, now);
 }
 
+/*
+ * The device awaited those below a node who are away: it was theirs, and all above
+ * are charged for it. Called before anything else may change.
+ */
+void gs_await_end(struct gs_device *dev)
+{
+	struct gs_node *node = dev->awaits;
+	struct gs_entity *e;
+	u64 ns;
+
+	if (!node)
+		return;
+	ns = dev->arb->now - dev->awaits_since;
+	dev->awaits = NULL;
+	gs_fair_awaited(&node->queue[dev->awaits_class], ns);
+	for (e = &node->entity; e->up; e = &e->up->entity) {
+		gs_fair_charge(dev, e, ns);
+		if (e->queued)
+			moved_one(dev, e);
+	}
+}
+
 void gs_charge_holders(struct gs_device *dev, u64 now)
 {
 	struct gs_client *c;
 
+	gs_await_end(dev);
 	list_for_each_entry(c, &dev->holders, of_device)
 		gs_charge(c, now);
 }

@@ -26,11 +26,18 @@ static u64 rest_of(u64 a, u64 b)
 	return a - div64_u64(a, b) * b;
 }
 
-/* The node ran or waited in this period. */
+/* The node ran or waited in this period, or its max was reached: each counts once. */
 static void use_period(struct gs_node *node)
 {
 	node->stat.nr_periods += !node->period_used;
 	node->period_used = 1;
+}
+
+static void reach_max(struct gs_node *node)
+{
+	use_period(node);
+	node->stat.nr_throttled += !node->period_throttled;
+	node->period_throttled = 1;
 }
 
 /* Start the period that @now lies in; @ran: the node ran all the time. */
@@ -45,6 +52,7 @@ static void refill(struct gs_node *node, bool ran, u64 now)
 	if (ran)
 		node->stat.nr_periods += n - node->period_used;
 	node->period_used = 0;
+	node->period_throttled = 0;
 	need = div64_u64(most - node->left, quota) + 1;
 	node->left = min(most, node->left + (s64)(min(n, need) * quota));
 }
@@ -110,7 +118,7 @@ static void throttle(struct gs_node *node, u64 now)
 		gs_path_dequeue(dev, &node->entity);
 	gs_path_deactivate(dev, &node->entity);
 	node->throttled_at = now;
-	node->stat.nr_throttled++;
+	reach_max(node);
 	gs_later_add(dev, &node->entity, until);
 	gs_tell(dev->arb, GS_EV_THROTTLE, dev, node->group, NULL, until, 0);
 }
@@ -190,4 +198,5 @@ void gs_quota_set(struct gs_node *node, u64 now)
 	node->left = node->limited ? node->share.quota : 0;
 	node->refill_at = now + node->share.period;
 	node->period_used = 0;
+	node->period_throttled = 0;
 }

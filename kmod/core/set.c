@@ -263,6 +263,8 @@ static void reweigh(struct gs_device *dev, struct gs_entity *e, u32 weight, u32 
 	if (active)
 		gs_path_deactivate(dev, e);
 	ahead = div64_s64(ahead * e->weight, weight);
+	if (e->link.kind == GS_KIND_CLIENT || gs_entity_node(e)->present)
+		e->up->rivals += (u64)weight - e->weight;
 	e->class = class;
 	gs_entity_weight(e, weight);
 	e->link.val = gs_queue_time(gs_queue_of(e)) + ahead;

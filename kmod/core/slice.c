@@ -109,26 +109,44 @@ static void meet(struct gs_entity **a, struct gs_entity **b)
 	}
 }
 
+/* The slice of @h is to be no longer than @ns. */
+static void shorten(struct gs_client *h, u64 ns)
+{
+	if (h->deadline <= h->since + ns)
+		return;
+	h->deadline = h->since + ns;
+	gs_dirty(h);
+}
+
 /*
  * May @c, who just came, cut the slice of @h short? That is up to their groups
- * where their ways to the root meet. One of the latency class that is ahead of
- * its share may not, but the slice is to be no longer than the latency target.
+ * where their ways to the root meet.
+ *
+ * Of one class: who is ahead of its share, as others didn't want their time, gives
+ * it back to one who is owed some, once it had a quarter of a slice. So who was
+ * late by a moment waits no slice for that, and handoffs stay rare.
+ *
+ * One of the latency class has it at once; if it is ahead of its share it waits for
+ * the end of the slice, which is to be no longer than the latency target.
  */
 static bool outranks(struct gs_client *c, struct gs_client *h)
 {
+	const struct gs_device_conf *conf = &h->dev->conf;
 	struct gs_entity *a = &c->entity, *b = &h->entity;
 
 	meet(&a, &b);
-	if (!a->queued || a->class == b->class)
+	if (!a->queued)
 		return false;
+	if (a->class == b->class) {
+		if (gs_fair_lent(h->dev, b) && gs_fair_eligible(a))
+			shorten(h, conf->slice / 4);
+		return false;
+	}
 	if (b->class == GS_CLASS_IDLE)
 		return true;
 	if (a->class != GS_CLASS_LATENCY)
 		return false;
-	if (h->deadline > h->since + h->dev->conf.latency) {
-		h->deadline = h->since + h->dev->conf.latency;
-		gs_dirty(h);
-	}
+	shorten(h, conf->latency);
 	return gs_fair_eligible(a);
 }
 
@@ -278,6 +296,8 @@ static void arm(struct gs_device *dev, u64 when)
 	if (!gs_tree_empty(&dev->later))
 		when = min(when, dev->later.first->key);
 	when = min(when, gs_min_timer(dev));
+	if (unlikely(dev->awaits))
+		when = min(when, dev->awaits_until);
 	if (when >= dev->armed)
 		return;
 	dev->armed = when;	/* before the call: the host may set it */

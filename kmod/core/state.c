@@ -26,6 +26,8 @@ static void leave_seat(struct gs_client *c, u64 now)
 	struct gs_device *dev = c->dev;
 
 	gs_charge(c, now);
+	if (c->flags & GS_PREEMPT)
+		gs_fair_late(&c->entity, now - c->preempted, true);
 	if ((c->flags & GS_PREEMPT) && now > c->preempted + dev->conf.slice) {
 		struct gs_node *node;
 
@@ -88,6 +90,7 @@ void gs_to_running(struct gs_client *c, u64 now)
 	bool waited = c->state == GS_CLIENT_WAITING;
 	u64 wait = waited ? now - c->since : 0;
 	struct gs_device *dev = c->dev;
+	struct gs_entity *e;
 	struct gs_node *node;
 	u32 handoff = dev->last != c->id;
 
@@ -95,6 +98,9 @@ void gs_to_running(struct gs_client *c, u64 now)
 		leave_queue(c);
 	else
 		gs_path_activate(dev, &c->entity);
+	for (e = &c->entity; e->up; e = &e->up->entity)
+		if (unlikely(e->owing))
+			gs_fair_lend(dev, e);
 	dev->last = c->id;
 	c->state = GS_CLIENT_RUNNING;
 	c->since = now;
@@ -155,6 +161,8 @@ void gs_any_clear(struct gs_client *c, u64 now)
 		list_del_init(&o->any);
 		gs_to_idle(o, now);
 		gs_tell(o->arb, GS_EV_CANCEL, o->dev, o->group, o, 0, 0);
+		/* Whom that device awaits may be another now: it is looked at by itself. */
+		o->dev->awaits_until = min(o->dev->awaits_until, now);
 		gs_slice_update(o->dev, now);
 	}
 }

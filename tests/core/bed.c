@@ -87,7 +87,7 @@ static u64 on_peek(struct gs_arbiter *arb, struct gs_client *c)
 
 	(void)arb;
 	EXPECT_EQ(c->state, (u8)GS_CLIENT_RUNNING);
-	return t && t->idle ? t->began : 0;
+	return t && (t->idle || t->lies) ? t->began : 0;
 }
 
 static void on_kill(struct gs_arbiter *arb, struct gs_client *c)
@@ -159,6 +159,21 @@ struct gs_group *bed_group(struct bed *b, struct gs_group *parent, u32 weight)
 	return g;
 }
 
+struct gs_group *bed_tenants(struct bed *b, struct gs_group *parent, u64 key)
+{
+	static u64 id = 10000;
+	struct gs_group *g;
+
+	parent = parent ? parent : &b->arb.root;
+	g = gs_tenant_find(parent, key);
+	if (g)
+		return g;
+	g = malloc(sizeof(*g));
+	ASSERT_TRUE(g);
+	ASSERT_EQ(gs_tenant_add(&b->arb, g, ++id, parent, key, b->now), 0);
+	return g;
+}
+
 void bed_set(struct bed *b, struct gs_group *g, struct gs_share s, u32 which)
 {
 	EXPECT_EQ(gs_group_set(g, NULL, &s, which, b->now), 0);
@@ -177,17 +192,24 @@ void bed_nodes(struct bed *b, struct gs_group *g, struct gs_device *dev)
 	}
 }
 
-struct tenant *bed_tenant(struct bed *b, struct gs_group *g, struct gs_device *dev, u64 block)
+static void join(struct tenant *t, struct gs_group *g, struct gs_device *dev)
 {
 	static u64 id = 1000;
+
+	ASSERT_EQ(gs_client_add(&t->c, ++id, g, dev, t->bed->now), 0);
+	t->c.priv = t;
+	t->epoch = 0;
+}
+
+struct tenant *bed_tenant(struct bed *b, struct gs_group *g, struct gs_device *dev, u64 block)
+{
 	struct tenant *t = calloc(1, sizeof(*t));
 
 	ASSERT_TRUE(t);
 	g = g ? g : &b->arb.root;
 	bed_nodes(b, g, dev);
-	ASSERT_EQ(gs_client_add(&t->c, ++id, g, dev, b->now), 0);
-	t->c.priv = t;
 	t->bed = b;
+	join(t, g, dev);
 	t->block = block;
 	t->wake = GS_NEVER;
 	t->next = b->tenants;
@@ -200,7 +222,18 @@ static void ask(struct tenant *t)
 	t->wake = GS_NEVER;
 	t->work_left = t->burst;
 	t->asked_at = t->bed->now;
-	EXPECT_LE(0, gs_request(&t->c, 0, t->bed->now));
+	EXPECT_LE(0, gs_request(&t->c, t->want, t->bed->now));
+}
+
+static void be_reborn(struct tenant *t)
+{
+	struct gs_group *g = t->c.group;
+	struct gs_device *dev = t->c.dev;
+
+	t->gone = bed_usage(t);
+	gs_client_remove(&t->c, t->bed->now);
+	join(t, g, dev);
+	ask(t);
 }
 
 void bed_start(struct tenant *t)
@@ -248,6 +281,10 @@ static void step(struct tenant *t)
 		return;
 	}
 	t->ran_to = b->now;
+	if (t->reborn && t->saw_preempt) {
+		be_reborn(t);
+		return;
+	}
 	if (t->burst && ran >= t->work_left) {
 		t->work_left = 0;
 		t->wake = b->now + t->pause;
@@ -263,7 +300,7 @@ static void step(struct tenant *t)
 	}
 	t->work_left -= min(ran, t->work_left);
 	t->asked_at = b->now;
-	gs_yield(&t->c, true, 0, b->now);
+	gs_yield(&t->c, true, t->want, b->now);
 }
 
 void bed_run(struct bed *b, u64 until)
@@ -304,18 +341,35 @@ void bed_run(struct bed *b, u64 until)
 u64 bed_usage(struct tenant *t)
 {
 	gs_sync(t->c.dev, t->bed->now);
-	return gs_client_usage(&t->c);
+	return t->gone + gs_client_usage(&t->c);
+}
+
+void bed_drop_group(struct bed *b, struct gs_group *g)
+{
+	struct gs_group *up = g->parent, *child;
+	struct gs_node *node;
+	struct gs_client *c;
+
+	while (!list_empty(&g->clients)) {
+		c = list_first_entry(&g->clients, struct gs_client, of_group);
+		ASSERT_EQ(gs_client_move(c, up, b->now), 0);
+	}
+	while (!list_empty(&g->children)) {
+		child = list_first_entry(&g->children, struct gs_group, sibling);
+		list_for_each_entry(node, &child->nodes, of_group)
+			bed_nodes(b, up, node->dev);
+		if (gs_group_lift(child, b->now) == -EEXIST)
+			bed_drop_group(b, child);
+	}
+	EXPECT_EQ(gs_group_remove(g, b->now), 0);
+	free(g);
 }
 
 static void drop_groups(struct bed *b)
 {
-	struct gs_group *g;
-
-	while (!list_empty(&b->arb.root.children)) {
-		g = list_first_entry(&b->arb.root.children, struct gs_group, sibling);
-		EXPECT_EQ(gs_group_remove(g, b->now), 0);
-		free(g);
-	}
+	while (!list_empty(&b->arb.root.children))
+		bed_drop_group(b, list_first_entry(&b->arb.root.children, struct gs_group,
+						   sibling));
 }
 
 void bed_end(struct bed *b)

@@ -39,18 +39,22 @@ struct bed {
  * @burst: it runs so long at a time, 0: for ever
  * @pause: and then wants nothing for so long
  * @linger: it keeps its grant in its pauses and says on its page that it is idle
+ * @lies: it says so while it works
+ * @reborn: it leaves when it is asked to yield, and comes again as another
+ * @want: what it says it wants to run
  * @held: for how long it really was granted
  */
 struct tenant {
 	struct gs_client c;
 	struct bed *bed;
 	struct tenant *next;
-	u64 block, burst, pause;
-	bool linger, jitter;
+	u64 block, burst, pause, want;
+	bool linger, jitter, lies, reborn;
 	bool on, idle, saw_preempt;
 	u64 wake;			/* its next step, GS_NEVER: none */
 	u64 began, work_left, ran_to;
 	u64 held, granted_at, wait_max, asked_at;
+	u64 gone;			/* used by those that it was before */
 	unsigned long turns;
 	u64 epoch;
 };
@@ -58,6 +62,10 @@ struct tenant {
 void bed_init(struct bed *b);
 struct gs_device *bed_device(struct bed *b, const struct gs_device_conf *conf);
 struct gs_group *bed_group(struct bed *b, struct gs_group *parent, u32 weight);
+/* The group for a tenant's clients at @parent, made if it isn't there. */
+struct gs_group *bed_tenants(struct bed *b, struct gs_group *parent, u64 key);
+/* With its clients and groups going up. */
+void bed_drop_group(struct bed *b, struct gs_group *g);
 void bed_nodes(struct bed *b, struct gs_group *g, struct gs_device *dev);
 struct tenant *bed_tenant(struct bed *b, struct gs_group *g, struct gs_device *dev, u64 block);
 void bed_start(struct tenant *t);

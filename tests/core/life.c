@@ -30,8 +30,8 @@ TEST(group_removed_with_clients_inside)
 	gs_sync(dev, b.now);
 	before = a->nodes.next != &a->nodes ? gs_node_find(a, dev)->stat.usage : 0;
 	EXPECT_EQ(gs_node_find(child, dev)->stat.usage, before);
-	EXPECT_EQ(gs_group_remove(child, b.now), 0);
-	free(child);
+	EXPECT_EQ(gs_group_remove(child, b.now), -EBUSY);
+	bed_drop_group(&b, child);
 	EXPECT_EQ(b.nodes, 2ul);
 	EXPECT_EQ(gs_node_find(a, dev)->stat.usage, before);
 	EXPECT_EQ(gs_node_find(a, dev)->mem.used, 4096ull);
@@ -123,7 +123,8 @@ TEST(device_removed_with_grants_out)
 		EXPECT_EQ(gs_yield(&t[i]->c, true, 0, b.now), -ENODEV);
 		EXPECT_EQ(gs_cancel(&t[i]->c, b.now), -ENODEV);
 		EXPECT_EQ(gs_mem_charge(&t[i]->c, 1, b.now), -ENODEV);
-		EXPECT_EQ(gs_client_move(&t[i]->c, &b.arb.root, b.now), -ENODEV);
+		EXPECT_EQ(gs_client_move(&t[i]->c, &b.arb.root, b.now), 0);
+		EXPECT_EQ(t[i]->c.group, &b.arb.root);
 		EXPECT_EQ(gs_client_weight(&t[i]->c, 1, b.now), -ENODEV);
 		EXPECT_EQ(gs_profile_set(&t[i]->c, NULL, b.now), -ENODEV);
 		t[i]->wake = GS_NEVER;

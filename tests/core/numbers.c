@@ -162,6 +162,74 @@ TEST(a_full_device_refuses_or_makes_room)
 	bed_end(&b);
 }
 
+/* To claim everything costs nothing, so it keeps nobody from his part. */
+TEST(claims_keep_nobody_from_his_part)
+{
+	struct gs_device_conf conf;
+	struct gs_group *g, *heavy;
+	struct gs_device *dev;
+	struct tenant *liar, *t, *u;
+
+	bed_init(&b);
+	gs_device_conf_init(&conf);
+	conf.mem_capacity = 1200;
+	dev = bed_device(&b, &conf);
+	heavy = bed_group(&b, NULL, 300);
+	g = bed_tenants(&b, NULL, 1);
+	liar = bed_tenant(&b, g, dev, 0);
+	/* Nobody else is there: all of it may be its own. */
+	EXPECT_EQ(gs_mem_room(&liar->c), 1200);
+	EXPECT_EQ(gs_mem_charge(&liar->c, 1200, b.now), 0);
+	EXPECT_EQ(gs_mem_charge(&liar->c, 1, b.now), -ENOMEM);
+	t = bed_tenant(&b, bed_tenants(&b, heavy, 2), dev, 0);
+	EXPECT_EQ(gs_mem_room(&t->c), 900);
+	EXPECT_EQ(gs_mem_charge(&t->c, 901, b.now), -ENOMEM);
+	EXPECT_EQ(gs_mem_charge(&t->c, 500, b.now), 0);
+	/* Its group's part is 900, its own half of that. */
+	u = bed_tenant(&b, bed_tenants(&b, heavy, 3), dev, 0);
+	EXPECT_EQ(gs_mem_room(&u->c), 450);
+	EXPECT_EQ(gs_mem_charge(&u->c, 450, b.now), 0);
+	EXPECT_EQ(gs_mem_charge(&u->c, 1, b.now), -ENOMEM);
+	EXPECT_EQ(gs_mem_charge(&t->c, 1, b.now), -ENOMEM);
+	bed_drop(t);
+	EXPECT_EQ(gs_mem_room(&u->c), 450);	/* it has 450 of 900 */
+	EXPECT_EQ(gs_mem_uncharge(&liar->c, 1200, b.now), 0);
+	EXPECT_EQ(gs_mem_room(&u->c), 750);
+	bed_end(&b);
+}
+
+/* A group protects memory from being moved out with what it was promised, and no more. */
+TEST(mem_min_needs_one_above)
+{
+	struct gs_device_conf conf;
+	struct gs_group *own, *low, *top;
+	struct gs_device *dev;
+	struct tenant *t, *u;
+	bool promised;
+
+	for (promised = false; ; promised = true) {
+		bed_init(&b);
+		gs_device_conf_init(&conf);
+		conf.mem_capacity = 1000;
+		conf.oversubscribe = true;
+		dev = bed_device(&b, &conf);
+		own = bed_group(&b, NULL, 100);
+		low = bed_group(&b, own, 100);
+		top = bed_group(&b, NULL, 100);
+		if (promised)
+			bed_set(&b, own, SHARE(.mem_min = 700), GS_SHARE_MEM_MIN);
+		bed_set(&b, low, SHARE(.mem_min = 5000), GS_SHARE_MEM_MIN);
+		t = bed_tenant(&b, low, dev, 0);
+		u = bed_tenant(&b, top, dev, 0);
+		EXPECT_EQ(gs_mem_charge(&t->c, 700, b.now), 0);
+		EXPECT_EQ(gs_mem_charge(&u->c, 700, b.now), 0);
+		EXPECT_EQ(!!(t->c.flags & GS_EVICT), !promised);
+		bed_end(&b);
+		if (promised)
+			break;
+	}
+}
+
 /* The last asked may stay first; what is to be brought back needs its room. */
 TEST(who_is_asked_to_move_out_may_stay_when_others_make_room)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-core-tests := basic examples guarantee life long numbers rules shares
+core-tests := basic examples guarantee hostile life long numbers rules shares
 $(foreach t,$(core-tests),\
 	$(call program,tests/core/$(t),tests/core/$(t).c tests/core/bed.c,$(core-lib) -lm))
 tests-y += $(addprefix $(O)/tests/core/,$(core-tests))

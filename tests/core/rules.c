@@ -578,6 +578,49 @@ TEST(unused_seats_earn_nothing)
 	bed_end(&b);
 }
 
+/*
+ * Who comes a moment late for each slice keeps its share: others have its pauses beyond
+ * linger, and give the device back after a quarter of a slice. (In a fluid the heavy one's
+ * part would be 1.5 / (1.5 / 0.9 + pause). Without the giving back it was 430.)
+ */
+static const struct {
+	u64 pause;
+	unsigned int least, most;	/* per mille */
+} pauses[] = {
+	{ 0, 895, 905 },
+	{ 20 * US, 890, 905 },
+	{ 150 * US, 890, 905 },
+	{ 300 * US, 720, 850 },
+	{ 1 * MS, 590, 670 },
+};
+
+TEST(who_pauses_keeps_its_share)
+{
+	struct gs_device *dev;
+	struct tenant *heavy, *light;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pauses); i++) {
+		dev = begin(NULL);
+		heavy = bed_tenant(&b, bed_group(&b, NULL, 900), dev, 200 * US);
+		light = bed_tenant(&b, bed_group(&b, NULL, 100), dev, 200 * US);
+		heavy->burst = pauses[i].pause ? 1500 * US : 0;
+		heavy->pause = pauses[i].pause;
+		heavy->linger = true;
+		bed_start(heavy);
+		bed_start(light);
+		bed_run(&b, b.now + 20 * SEC);
+		printf("# pauses of %llu us: %llu per mille\n",
+		       (unsigned long long)(pauses[i].pause / US),
+		       (unsigned long long)(bed_usage(heavy) / (20 * MS)));
+		EXPECT_LE(pauses[i].least, bed_usage(heavy) / (20 * MS));
+		EXPECT_LE(bed_usage(heavy) / (20 * MS), pauses[i].most);
+		/* Nothing is lost: the light one has the rest. */
+		EXPECT_LE(20 * SEC - 20 * MS, bed_usage(heavy) + bed_usage(light));
+		bed_end(&b);
+	}
+}
+
 /* What a user does below its own group makes nobody else's slices shorter; its own it does. */
 TEST(a_latency_class_counts_where_classes_meet)
 {

@@ -193,13 +193,54 @@ static void group_add(struct world *w)
 {
 	unsigned int i = byte(w) % GROUPS;
 	struct gs_group *parent = some_group(w), *g;
+	u32 key;
+	int ret;
 
 	if (w->group[i])
 		return;
 	g = malloc(sizeof(*g));
 	MUST(g, "memory");
-	MUST(!gs_group_add(&w->arb, g, 100 + ++w->ids, parent, w->now), "group");
+	key = byte(w) % 5;
+	if (key > 2) {
+		MUST(!gs_group_add(&w->arb, g, 100 + ++w->ids, parent, w->now), "group");
+		MUST(g->tenant == parent->tenant, "another tenant");
+	} else {
+		ret = gs_tenant_add(&w->arb, g, 100 + ++w->ids, parent, key, w->now);
+		MUST(!!ret == (!key || gs_tenant_find(parent, key) != g), "tenant");
+		if (ret) {
+			free(g);
+			return;
+		}
+	}
 	w->group[i] = g;
+}
+
+/* What is below goes up; where a tenant has a place there, its clients go to that. */
+static void drop_group(struct world *w, struct gs_group *g)
+{
+	struct gs_group *up = g->parent, *child;
+	struct gs_client *c;
+	unsigned int i;
+	int ret;
+
+	while (!list_empty(&g->children)) {
+		MUST(gs_group_remove(g, w->now) == -EBUSY, "groups below");
+		child = list_first_entry(&g->children, struct gs_group, sibling);
+		ret = gs_group_lift(child, w->now);
+		MUST(!ret || (ret == -EEXIST && gs_tenant_is(child)), "lift");
+		if (ret)
+			drop_group(w, child);
+	}
+	while (!list_empty(&g->clients)) {
+		MUST(gs_group_remove(g, w->now) == -EBUSY, "clients");
+		c = list_first_entry(&g->clients, struct gs_client, of_group);
+		MUST(!gs_client_move(c, up, w->now), "move");
+	}
+	MUST(!gs_group_remove(g, w->now), "group");
+	for (i = 0; w->group[i] != g; i++)
+		;
+	w->group[i] = NULL;
+	free(g);
 }
 
 static void group_remove(struct world *w)
@@ -207,11 +248,8 @@ static void group_remove(struct world *w)
 	unsigned int i = byte(w) % GROUPS;
 
 	w->weights_moved = true;
-	if (!w->group[i])
-		return;
-	MUST(!gs_group_remove(w->group[i], w->now), "group");
-	free(w->group[i]);
-	w->group[i] = NULL;
+	if (w->group[i])
+		drop_group(w, w->group[i]);
 }
 
 static void group_move(struct world *w)
@@ -227,7 +265,8 @@ static void group_move(struct world *w)
 	list_for_each_entry(node, &g->nodes, of_group)
 		nodes(w, parent, node->dev);
 	ret = gs_group_move(g, parent, w->now);
-	MUST(ret == 0 || ret == -ENOSPC || (ret == -EINVAL && (below || !g->parent)), "move");
+	MUST(ret == 0 || ret == -ENOSPC || (ret == -EINVAL && (below || !g->parent)) ||
+	     (ret == -EEXIST && gs_tenant_is(g)), "move");
 	MUST(ret || g->parent == parent, "parent");
 }
 
@@ -272,13 +311,15 @@ static void client_add(struct world *w)
 {
 	unsigned int i = byte(w) % CLIENTS;
 	struct gs_device *dev = some_device(w);
-	struct gs_group *g = some_group(w);
+	struct gs_group *g = some_group(w), *tenants;
 	struct fuzz_client *f;
 
 	if (w->client[i] || !dev)
 		return;
 	f = calloc(1, sizeof(*f));
 	MUST(f, "memory");
+	tenants = gs_tenant_find(g, 1 + byte(w) % 2);
+	g = tenants ? tenants : g;
 	if (byte(w) % 8)
 		nodes(w, g, dev);
 	if (gs_client_add(&f->c, 1000 + ++w->ids, g, dev, w->now)) {
@@ -589,13 +630,9 @@ void world_end(struct world *w)
 
 	for (i = 0; i < CLIENTS; i++)
 		client_remove(w, i);
-	for (i = 0; i < GROUPS; i++) {
-		if (!w->group[i])
-			continue;
-		MUST(!gs_group_remove(w->group[i], w->now), "group");
-		free(w->group[i]);
-		w->group[i] = NULL;
-	}
+	for (i = 0; i < GROUPS; i++)
+		if (w->group[i])
+			drop_group(w, w->group[i]);
 	for (i = 0; i < DEVICES; i++) {
 		struct gs_device *dev = &w->dev[i];
 
@@ -605,6 +642,7 @@ void world_end(struct world *w)
 		MUST(!dev->root.overrunning && !dev->mem_used && !dev->mem_leaving, "left over");
 		MUST(!dev->root.queue[0].hurried && !dev->nr_capped && !dev->nr_assured, "left over");
 		MUST(gs_tree_empty(&dev->later) && gs_tree_empty(&dev->behind), "left over");
+		MUST(!dev->awaits, "left over");
 		MUST(dev->root.stat.usage == w->book[i], "usage at the end");
 		gs_device_remove(dev, w->now);
 	}

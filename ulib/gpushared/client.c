@@ -722,7 +722,7 @@ static void memory_limits(struct client *c, struct gpushare_memory *m, uint64_t 
 	*by = 0;
 	if (conf->mem_capacity) {
 		m->total_bytes = conf->mem_capacity;
-		m->available_bytes = m->total_bytes - min(m->total_bytes, c->core.dev->mem_used);
+		m->available_bytes = gs_mem_room(&c->core);
 		/* An oversubscribed device only refuses what would never fit. */
 		first = conf->oversubscribe ? m->total_bytes : m->available_bytes;
 	}

@@ -285,21 +285,27 @@ void group_resolve_clients(void)
 int group_remove(struct group *g)
 {
 	struct group *parent = group_of(g->node->parent);
+	struct gs_group *child;
 	struct client *c;
 	int err;
 
 	if (!move_nodes(g, parent))
 		return -ENOMEM;
-	err = gs_group_remove(g->node, now_ns());
-	if (err)
-		return err;
 	list_for_each_entry(c, &d.clients, link) {
 		if (c->group != g)
 			continue;
+		gs_client_move(&c->core, parent->node, now_ns());
 		c->group = parent;
 		c->named = parent->named;
 		parent->keep++;
 	}
+	while (!list_empty(&g->node->children)) {
+		child = list_first_entry(&g->node->children, struct gs_group, sibling);
+		gs_group_lift(child, now_ns());
+	}
+	err = gs_group_remove(g->node, now_ns());
+	if (err)
+		return err;
 	list_del_init(&g->link);
 	d.nr_groups--;
 	free(g->path);

@@ -17,7 +17,6 @@
  *	      kdevice.page_lock	what the grant pages say; raw, as a hard interrupt
  *				takes it too
  *	      gs_file.wq.lock	wake-ups
- *	      sighand->siglock	kill_after
  *	users_lock		a leaf: user.c's counts
  *
  * The hard interrupt timers take the page lock of their device, and no other.
@@ -82,6 +81,8 @@ struct gs_id {
  * @listened: when it was last asked who listens to events. Protected by @lock
  * @withdrawn: clients whose grant was just taken for being idle, to be looked
  *	at once more before @lock is let go. Protected by @lock
+ * @doomed: clients whose processes are to be killed, each with a reference.
+ *	Protected by @lock
  * @devices_mutex: held while devices are added or removed
  * @last_device: the last device id given out. Protected by @devices_mutex
  * @nr_devices: Changed under both locks
@@ -93,7 +94,7 @@ struct gs_host {
 	u64 generation, settings;
 	u64 last_client;
 	u64 listened;
-	struct list_head withdrawn;
+	struct list_head withdrawn, doomed;
 	struct mutex devices_mutex;	/* adding and removing devices */
 	u32 last_device;
 	unsigned int nr_devices;
@@ -142,6 +143,7 @@ struct gs_file {
  * @ended: it is no client any more. Written under gs.lock
  * @lingers: @core.lingers as of the last look. Protected by gs.lock
  * @withdrawn: in gs.withdrawn
+ * @doomed: in gs.doomed
  * @profile: what DESCRIBE said. Protected by gs.lock
  */
 struct kclient {
@@ -168,6 +170,7 @@ struct kclient {
 	bool ended;
 	u32 lingers;
 	struct list_head withdrawn;
+	struct list_head doomed;
 	struct gs_profile profile;
 };
 
@@ -291,6 +294,10 @@ void gs_client_put(struct kclient *c);
 int gs_client_usable(const struct kclient *c);
 int gs_client_settle(struct kclient *c, u64 *now);
 int gs_client_mmap(struct file *file, struct vm_area_struct *vma);
+
+/* owner.c */
+void gs_owners_kill(struct gs_arbiter *arb, struct gs_client *core);
+void gs_owners_exit(void);
 
 /* grant.c */
 extern const struct gs_host_ops gs_ops;

@@ -15,9 +15,7 @@
  * spinlock, which is what a hard interrupt may take on every kernel. It is held
  * for a few stores, or by the timer for a look at the at most 64 holders.
  */
-#include <linux/pid.h>
 #include <linux/poll.h>
-#include <linux/sched/signal.h>
 #include "compat.h"
 #include "gpushare.h"
 #include "trace.h"
@@ -213,36 +211,6 @@ static u64 peek_idle(struct gs_arbiter *arb, struct gs_client *core)
 	return min(READ_ONCE(gs_kclient(core)->said->idle_ns), arb->now);
 }
 
-/*
- * Does its process run another program by now? The client's end may still be to
- * come: nobody unmapped its pages, or another process uses the address space.
- */
-static bool has_moved_on(const struct kclient *c)
-{
-	const struct mm_struct *mm = NULL;
-	struct task_struct *leader;
-
-	rcu_read_lock();
-	leader = pid_task(c->pid, PIDTYPE_TGID);
-	/* A leader that has exited has none; its threads may go on. */
-	if (leader)
-		mm = READ_ONCE(leader->mm);
-	rcu_read_unlock();
-	return mm && mm != c->mm;
-}
-
-/* It ends as any process does, and with it the client. */
-static void kill_owner(struct gs_arbiter *arb, struct gs_client *core)
-{
-	struct kclient *c = gs_kclient(core);
-
-	if (has_moved_on(c))
-		return;
-	pr_notice_ratelimited("killing process %d (%s): it didn't yield %s\n",
-			      pid_nr(c->pid), c->comm, c->device->info.key);
-	kill_pid(c->pid, SIGKILL, 1);
-}
-
 static void node_free(struct gs_arbiter *arb, struct gs_node *node)
 {
 	kfree(node);
@@ -252,7 +220,7 @@ const struct gs_host_ops gs_ops = {
 	.publish = publish,
 	.arm = arm,
 	.peek_idle = peek_idle,
-	.kill = kill_owner,
+	.kill = gs_owners_kill,
 	.node_free = node_free,
 	.event = gs_event,
 };

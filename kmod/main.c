@@ -21,6 +21,7 @@ struct gs_host gs = {
 	.devices = RB_ROOT,
 	.settings = 1,	/* no sum was made yet */
 	.withdrawn = LIST_HEAD_INIT(gs.withdrawn),
+	.doomed = LIST_HEAD_INIT(gs.doomed),
 	.devices_mutex = __MUTEX_INITIALIZER(gs.devices_mutex),
 };
 
@@ -143,6 +144,7 @@ err_groups:
 static void __exit gs_exit(void)
 {
 	misc_deregister(&gs_misc);
+	gs_owners_exit();
 	gs_debugfs_exit();
 	gs_pci_exit();
 	gs_devices_exit();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Asking for a device, waiting, being granted, giving back. */
+#include <pthread.h>
 #include "lib.h"
 
 TEST(acquire_shows_a_grant_on_the_page)
@@ -423,6 +424,168 @@ TEST(kill_after_kills)
 	EXPECT_EQ(0, acquire(&c, 0, 10000));
 	EXPECT_EQ(128 + SIGKILL, reap(pid));
 	device_remove(device);
+}
+
+/*
+ * Something that doesn't yield, and is killed for it: @start is what the process
+ * does once it holds. It ends with what is written to @up, if anything.
+ */
+static pid_t deaf(uint32_t device, int *up, void (*start)(int up))
+{
+	struct client c;
+	pid_t pid;
+	int fds[2];
+
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork();
+	if (!pid) {
+		CHILD(!client_open(&c, device));
+		CHILD(!acquire(&c, 0, 0));
+		start(fds[1]);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	*up = fds[0];
+	return pid;
+}
+
+static uint32_t device_that_kills(void)
+{
+	struct gpushare_device d = { .mask = GPUSHARE_DEV_GRACE | GPUSHARE_DEV_KILL,
+		.grace_us = 10000, .kill_us = 50000 };
+
+	need_arbiter();
+	return device_add(&d);
+}
+
+static struct gpushare_device device_of(const struct client *c)
+{
+	struct gpushare_device d = { .size = sizeof(d), .device = c->device };
+
+	EXPECT_EQ(0, arb_call(c->fd, GPUSHARE_DEVICE_GET, &d));
+	return d;
+}
+
+/* Has it been killed by now, or in a while? */
+static bool is_killed(pid_t pid)
+{
+	int status = 0;
+
+	return EVENTUALLY(waitpid(pid, &status, WNOHANG) == pid) &&
+	       WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static int pauses(void *arg)
+{
+	while (!arg)
+		pause();
+	return 0;
+}
+
+/* Another process that uses this one's memory, as a child of the test, too. */
+static void share_memory(int up)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	pid_t pid = clone(pauses, stack + sizeof(stack), CLONE_VM | CLONE_PARENT | SIGCHLD, NULL);
+
+	CHILD(pid > 0);
+	CHILD(write(up, &pid, sizeof(pid)) == sizeof(pid));
+}
+
+/* A client belongs to an address space, so all who use that are its owners. */
+TEST(kill_after_kills_all_who_share_the_memory)
+{
+	struct client c = client_new(device_that_kills());
+	pid_t pid, other;
+	int up;
+
+	pid = deaf(c.device, &up, share_memory);
+	ASSERT_EQ(sizeof(other), read(up, &other, sizeof(other)));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	EXPECT_TRUE(is_killed(pid));
+	EXPECT_TRUE(is_killed(other));
+	EXPECT_TRUE(EVENTUALLY(device_of(&c).clients == 1));
+	device_remove(c.device);
+}
+
+static void share_memory_and_exec(int up)
+{
+	share_memory(up);
+	execlp("sleep", "sleep", "1000", NULL);
+	_exit(1);
+}
+
+/* Whoever runs another program by now has nothing to do with the client any more. */
+TEST(kill_after_spares_who_has_left_the_memory)
+{
+	struct client c = client_new(device_that_kills());
+	pid_t pid, other;
+	int up;
+
+	pid = deaf(c.device, &up, share_memory_and_exec);
+	ASSERT_EQ(sizeof(other), read(up, &other, sizeof(other)));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	EXPECT_TRUE(is_killed(other));
+	EXPECT_TRUE(EVENTUALLY(device_of(&c).clients == 1));
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	kill(pid, SIGKILL);
+	reap(pid);
+	device_remove(c.device);
+}
+
+static void *pauses_too(void *arg)
+{
+	pauses(arg);
+	return NULL;
+}
+
+static void leave_a_thread(int up)
+{
+	pthread_t t;
+
+	CHILD(!pthread_create(&t, NULL, pauses_too, NULL));
+	CHILD(write(up, "", 1) == 1);
+	syscall(SYS_exit, 0);
+}
+
+TEST(kill_after_kills_what_its_main_thread_left)
+{
+	struct client c = client_new(device_that_kills());
+	pid_t pid;
+	char ch;
+	int up;
+
+	pid = deaf(c.device, &up, leave_a_thread);
+	ASSERT_EQ(1, read(up, &ch, 1));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	EXPECT_TRUE(is_killed(pid));
+	EXPECT_TRUE(EVENTUALLY(device_of(&c).clients == 1));
+	device_remove(c.device);
+}
+
+/* The first process of a pid namespace takes no signal that it doesn't want, but this. */
+TEST(kill_after_kills_a_containers_init)
+{
+	struct client c = client_new(device_that_kills()), own;
+	pid_t pid, inner;
+
+	pid = fork();
+	if (!pid) {
+		CHILD(!unshare(CLONE_NEWPID));
+		inner = fork();
+		if (!inner) {
+			CHILD(getpid() == 1);
+			CHILD(!client_open(&own, c.device));
+			CHILD(!acquire(&own, 0, 0));
+			pauses(NULL);
+		}
+		_exit(reap(inner) == 128 + SIGKILL ? 0 : 1);
+	}
+	EXPECT_TRUE(EVENTUALLY(device_of(&c).holders));
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	EXPECT_EQ(0, reap(pid));
+	device_remove(c.device);
 }
 
 TEST(bad_flags_are_refused)

@@ -392,6 +392,11 @@ struct gpushare_share {
  * GPUSHARE_DEVICE_GET: everybody; with GPUSHARE_GET_NEXT the device with the
  * smallest id above @device (begin with 0), ENOENT after the last.
  *
+ * A holder that was asked to yield and hasn't for @grace_us loses its seat to who
+ * waits, and is charged until it yields. For @kill_us, and it is killed: all
+ * processes that use the client's address space, but for those that the kernel lets
+ * nobody kill (with the daemon: the process that connected).
+ *
  * EPERM. EEXIST: the key is there. ERANGE: a member is out of its range.
  * ENOSPC: the limit of devices is reached.
  */

@@ -208,12 +208,10 @@ struct kdevice {
  * @settings: gs.settings as of then, 0 for never
  * @device: its id
  * @busy, @idle: weights, of those of the idle class apart
- * @min: promises
  */
 struct gs_sum {
 	u64 settings;
 	u32 device;
-	u32 min;
 	u64 busy, idle;
 };
 

@@ -119,7 +119,6 @@ static const struct gs_sum *sum_of(struct gs_group *parent, const struct gs_devi
 			sum->idle += share->weight;
 		else
 			sum->busy += share->weight;
-		sum->min += share->min;
 	}
 	return sum;
 }
@@ -148,19 +147,6 @@ static u32 entitled(const struct gs_group *group, const struct gs_device *dev)
 	return (part + (1 << 19)) >> 20;
 }
 
-/* As gs_min_room(), which adds up all siblings anew. */
-static u32 min_room(const struct gs_group *group, const struct gs_device *dev)
-{
-	struct gs_group *parent = group->parent;
-	u32 most, others;
-
-	if (!parent)
-		return 0;
-	most = parent->parent ? share_of(parent, dev)->min : 1000;
-	others = sum_of(parent, dev)->min - share_of(group, dev)->min;
-	return most - min(most, others);
-}
-
 /* All of @arg's output but the path. */
 void gs_share_fill(struct gpushare_share *arg, struct kgroup *group,
 		   const struct kdevice *device)
@@ -179,7 +165,7 @@ void gs_share_fill(struct gpushare_share *arg, struct kgroup *group,
 	arg->reset = 0;
 	from_core(arg, share_of(group->core, dev));
 	arg->parent = group->core->parent ? group->core->parent->id : 0;
-	arg->min_free = min_room(group->core, dev);
+	arg->min_free = 0;
 	arg->entitled_permille = entitled(group->core, dev);
 	arg->clients = clients_of(group->core, dev);
 }
@@ -365,6 +351,35 @@ static struct kgroup *find(struct gpushare_share *arg, struct cgroup *view, stru
 	return group;
 }
 
+/*
+ * Who may not list a group may still know its share if it may set it: that is
+ * told to who sets it. To have its directory open proves nothing, as everybody
+ * can open all of them.
+ */
+static bool may_read(struct cgroup *cg, const struct gpushare_share *arg)
+{
+	struct cgroup *top = gs_cgroup_view(capable(CAP_SYS_ADMIN));
+	bool sees = top && cgroup_is_descendant(cg, top);
+
+	if (top)
+		cgroup_put(top);
+	return sees || !gs_cgroup_may_share(cg, arg->cgroup_fd, arg->authority_fd);
+}
+
+/* The cgroup that is named, if the caller may read its share, or for NEXT what it may list. */
+static struct cgroup *view_of(const struct gpushare_share *arg)
+{
+	struct cgroup *cg;
+
+	if (arg->flags & GPUSHARE_GET_NEXT)
+		return gs_cgroup_view(capable(CAP_SYS_ADMIN)) ?: ERR_PTR(-ENOENT);
+	cg = gs_cgroup_find(arg->cgroup_fd, arg->group);
+	if (IS_ERR(cg) || may_read(cg, arg))
+		return cg;
+	cgroup_put(cg);
+	return ERR_PTR(-ENOENT);
+}
+
 int gs_share_get(struct gpushare_share *arg)
 {
 	struct cgroup *view, *cg = NULL;
@@ -375,10 +390,7 @@ int gs_share_get(struct gpushare_share *arg)
 
 	if (arg->flags & ~GPUSHARE_GET_NEXT || arg->reserved)
 		return -EINVAL;
-	if (arg->flags & GPUSHARE_GET_NEXT)
-		view = gs_cgroup_view(capable(CAP_SYS_ADMIN)) ?: ERR_PTR(-ENOENT);
-	else
-		view = gs_cgroup_find(arg->cgroup_fd, arg->group);
+	view = view_of(arg);
 	if (IS_ERR(view))
 		return PTR_ERR(view);
 	now = gs_lock();

@@ -218,12 +218,19 @@ static int call_with_files(struct gs_transport *a, unsigned long cmd, struct gpu
 	return err;
 }
 
+static bool brings_files(unsigned long cmd, const struct gpushare_share *s)
+{
+	if (cmd != GPUSHARE_SHARE_SET && cmd != GPUSHARE_SHARE_GET)
+		return false;
+	return s->size >= offsetof(struct gpushare_share, authority_fd) + sizeof(__s32) &&
+	       !(s->flags & GPUSHARE_GET_NEXT);
+}
+
 static int socket_call(struct gs_transport *a, unsigned long cmd, void *arg)
 {
 	unsigned int none = 0;
 
-	if (cmd == GPUSHARE_SHARE_SET &&
-	    *(__u32 *)arg >= offsetof(struct gpushare_share, authority_fd) + sizeof(__s32))
+	if (brings_files(cmd, arg))
 		return call_with_files(a, cmd, arg);
 	return exchange(a, cmd, arg, 0, NULL, 0, NULL, &none);
 }

@@ -198,6 +198,151 @@ TEST(root_of_a_user_namespace_is_no_administrator)
 	teardown();
 }
 
+/* The share of a cgroup, by its directory and by its id. */
+static int get_by_fd(const char *path, int authority, struct gpushare_share *s)
+{
+	int r;
+
+	*s = (struct gpushare_share){ .size = sizeof(*s), .authority_fd = authority };
+	s->cgroup_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->cgroup_fd < 0)
+		return -errno * 1000;
+	r = arb_call(dev, GPUSHARE_SHARE_GET, s);
+	close(s->cgroup_fd);
+	return r;
+}
+
+static int get_by_id(uint64_t id, int authority, struct gpushare_share *s)
+{
+	*s = (struct gpushare_share){ .size = sizeof(*s), .cgroup_fd = -1,
+		.authority_fd = authority, .group = id };
+	return arb_call(dev, GPUSHARE_SHARE_GET, s);
+}
+
+static bool shown(const char *path)
+{
+	struct gpushare_share s;
+
+	return !get_by_fd(path, -1, &s) && !get_by_id(cg_id(path), -1, &s);
+}
+
+static bool hidden(const char *path)
+{
+	struct gpushare_share s;
+
+	return get_by_fd(path, -1, &s) == -ENOENT && !s.weight && !s.clients && !s.path[0] &&
+	       get_by_id(cg_id(path), -1, &s) == -ENOENT && !s.weight && !s.clients && !s.path[0];
+}
+
+/* Everybody can open every cgroup's directory, so that alone is no reason to be told. */
+TEST(a_stranger_reads_nobody_elses_share)
+{
+	char *own, *below, *other;
+	pid_t pid;
+
+	setup();
+	own = cg_new(CGROOT, "rights-own");
+	below = cg_new(own, "below");
+	other = cg_new(CGROOT, "rights-other");
+	EXPECT_EQ(0, set_with(own, NULL, 50));
+	EXPECT_EQ(0, set_with(below, NULL, 60));
+	EXPECT_EQ(0, set_with(other, NULL, 70));
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(own));
+		become(NOBODY);
+		dev = arb_open();
+		CHILD(hidden(other));
+		CHILD(hidden(CGROOT));
+		CHILD(shown(own));
+		CHILD(shown(below));
+		_exit(0);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(shown(other));		/* to the administrator */
+	EXPECT_TRUE(shown(CGROOT));
+	teardown();
+	cg_remove(below);
+	cg_remove(own);
+	cg_remove(other);
+}
+
+/* Who may set a share may read it, from wherever; that is shown as for setting it. */
+TEST(a_delegatee_reads_what_it_may_set)
+{
+	struct gpushare_share s;
+	char *own, file[300];
+	int proof, weak;
+	pid_t pid;
+
+	setup();
+	own = cg_new(CGROOT, "rights-own");
+	EXPECT_EQ(0, set_with(top, NULL, 50));
+	EXPECT_EQ(0, set_with(sub, NULL, 60));
+	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", top);
+	proof = open(file, O_WRONLY | O_CLOEXEC);
+	weak = open(file, O_RDONLY | O_CLOEXEC);
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(own));
+		become(TENANT);
+		dev = arb_open();
+		CHILD(!get_by_fd(sub, -1, &s) && s.weight == 60);
+		CHILD(get_by_id(cg_id(sub), -1, &s) == -ENOENT);
+		CHILD(hidden(top));			/* which it can't set */
+		CHILD(hidden(CGROOT));
+		_exit(0);
+	}
+	EXPECT_EQ(0, reap(pid));
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(own));
+		become(NOBODY);
+		dev = arb_open();
+		CHILD(hidden(sub));
+		CHILD(!get_by_fd(sub, proof, &s) && s.weight == 60);
+		CHILD(!get_by_id(cg_id(sub), proof, &s) && s.weight == 60);
+		CHILD(get_by_fd(sub, weak, &s) == -ENOENT);
+		CHILD(get_by_fd(top, proof, &s) == -ENOENT);
+		CHILD(get_by_id(cg_id(top), proof, &s) == -ENOENT);
+		CHILD(get_by_fd(sub, 999, &s) == -ENOENT);
+		_exit(0);
+	}
+	EXPECT_EQ(0, reap(pid));
+	teardown();
+	cg_remove(own);
+}
+
+/* What is free of a promise is said to who was refused one, not to who looks. */
+TEST(what_siblings_were_promised_isnt_shown)
+{
+	struct gpushare_share s = { .size = sizeof(s), .authority_fd = -1,
+		.mask = GPUSHARE_SHARE_MIN, .min_permille = 700 };
+	char *own, *other;
+	pid_t pid;
+
+	setup();
+	own = cg_new(CGROOT, "rights-own");
+	other = cg_new(CGROOT, "rights-other");
+	EXPECT_EQ(0, set_with(own, NULL, 50));
+	s.cgroup_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	EXPECT_EQ(0, arb_call(dev, GPUSHARE_SHARE_SET, &s));
+	EXPECT_EQ(0, s.min_free);
+	close(s.cgroup_fd);
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(own));
+		become(NOBODY);
+		dev = arb_open();
+		CHILD(!get_by_fd(own, -1, &s) && !s.min_free);
+		_exit(0);
+	}
+	EXPECT_EQ(0, reap(pid));
+	teardown();
+	cg_remove(own);
+	cg_remove(other);
+}
+
 static int visible_groups(void)
 {
 	struct gpushare_share s = {};

@@ -600,7 +600,8 @@ TEST(state_is_kept)
 	EXPECT_EQ(0, world_call(&w, GPUSHARE_DEVICE_GET, &dev));
 	EXPECT_EQ(3000, dev.slice_us);
 	s = (struct gpushare_share){
-		.size = sizeof(s), .group = id, .cgroup_fd = -1, .device = dev.device,
+		.size = sizeof(s), .group = id, .cgroup_fd = -1, .authority_fd = -1,
+		.device = dev.device,
 	};
 	EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_GET, &s));
 	EXPECT_EQ(123, s.min_permille);

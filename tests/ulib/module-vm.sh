@@ -11,7 +11,8 @@ if nm "$dir/library" 2>/dev/null | grep -q '__[at]san_'; then
 	exit 4
 fi
 export GPUSHARE_ARBITER=/dev/gpushare VM_ENV=GPUSHARE_ARBITER
-set -- -p "$dir/library" -p "$dir/tenants" -p "$dir/groups"
+set -- -p "$dir/library" -p "$dir/tenants" -p "$dir/groups" \
+	-p "$dir/rights"
 [ -z "${FULL:-}" ] || set -- "$@" -p "$dir/shares"
 # shellcheck disable=SC2086
 exec tests/vm/check "$@" ${VM_KERNELS:-6.1 ${FULL:+6.12 6.12-rt}}

@@ -25,7 +25,7 @@ static const struct form {
 	FORM(GPUSHARE_MEMORY, struct gpushare_memory, bytes, 0),
 	FORM(GPUSHARE_DESCRIBE, struct gpushare_describe, group_ns, 0),
 	FORM(GPUSHARE_SHARE_SET, struct gpushare_share, mem_min, 2),
-	FORM(GPUSHARE_SHARE_GET, struct gpushare_share, device, 1),
+	FORM(GPUSHARE_SHARE_GET, struct gpushare_share, device, 2),
 	FORM(GPUSHARE_DEVICE_ADD, struct gpushare_device, key, 0),
 	FORM(GPUSHARE_DEVICE_SET, struct gpushare_device, key, 0),
 	FORM(GPUSHARE_DEVICE_REMOVE, struct gpushare_device, device, 0),

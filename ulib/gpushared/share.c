@@ -326,13 +326,48 @@ static void show(struct peer *p, struct group *g, struct device *dev, struct gpu
 	show_path(p, g, u->path, sizeof(u->path));
 }
 
-int share_get(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files)
+/*
+ * Who may set a share may read it as well, if that shows from the files that came along.
+ * A directory alone proves nothing, as everybody can open all of them.
+ */
+static bool may_read(const struct peer *p, const struct group *g, const struct gpushare_share *u,
+		     const int *files, unsigned int nr_files)
+{
+	int authority = -1;
+
+	if (group_visible(p, g))
+		return true;
+	if (u->authority_fd >= 0 && (unsigned int)u->authority_fd < nr_files)
+		authority = files[u->authority_fd];
+	if (g->named || (u->cgroup_fd < 0 && authority < 0))
+		return false;
+	return !cgroup_authority(p, g->path, authority);
+}
+
+/* The group that is named, if the peer may read its share. */
+static int find_read(const struct peer *p, const struct gpushare_share *u, const int *files,
+		     unsigned int nr_files, struct group **group)
 {
 	char path[CGROUP_PATH_MAX];
+	uint64_t id = u->group;
+	int err;
+
+	if (u->cgroup_fd >= 0) {
+		if ((unsigned int)u->cgroup_fd >= nr_files)
+			return -EBADF;
+		err = cgroup_path_of_fd(files[u->cgroup_fd], path, sizeof(path), &id);
+		if (err)
+			return err;
+	}
+	*group = group_find(id);
+	return *group && may_read(p, *group, u, files, nr_files) ? 0 : -ENOENT;
+}
+
+int share_get(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files)
+{
 	struct device *dev = NULL;
 	struct group *g;
-	uint64_t id;
-	int err;
+	int err = 0;
 
 	if (u->flags & ~GPUSHARE_GET_NEXT)
 		return -EINVAL;
@@ -346,14 +381,12 @@ int share_get(struct peer *p, struct gpushare_share *u, const int *files, unsign
 		for (g = group_next(u->group); g; g = group_next(g->id))
 			if (group_visible(p, g))
 				break;
+		err = g ? 0 : -ENOENT;
 	} else {
-		err = find_target(u, files, nr_files, &id, path, sizeof(path));
-		if (err)
-			return err;
-		g = group_find(id);
+		err = find_read(p, u, files, nr_files, &g);
 	}
-	if (!g || !group_visible(p, g))
-		return -ENOENT;
+	if (err)
+		return err;
 	show(p, g, dev, u);
 	return 0;
 }

@@ -309,11 +309,17 @@ struct gpushare_describe {
  * reachable from here, use @authority_fd. EINVAL also for the root, which has
  * nobody to share with; EOPNOTSUPP for a threaded cgroup.
  *
- * GPUSHARE_SHARE_GET: the share of a group; @mask says which members were set
- * for this group and @device, the others are inherited or default. With NEXT
- * it is the group with the smallest id above @group (begin with 0), of those
- * that the caller may see; ENOENT after the last. @path is as the caller sees
- * it in its cgroup namespace, cut with a NUL if too long.
+ * GPUSHARE_SHARE_GET: the share of a group, named as for SET; @mask says which
+ * members were set for this group and @device, the others are inherited or
+ * default. With NEXT it is the group with the smallest id above @group (begin
+ * with 0), of those that the caller may see; ENOENT after the last. @path is as
+ * the caller sees it in its cgroup namespace, cut with a NUL if too long.
+ *
+ * A caller sees the groups of its own cgroup and below, with CAP_SYS_ADMIN all of
+ * its cgroup namespace. It may also read what it may set, shown as for SET by
+ * @cgroup_fd and its own rights, or by @authority_fd (else -1). To have opened a
+ * cgroup's directory is no reason: everybody can. Whatever else there may be is
+ * ENOENT, as if it weren't there.
  */
 #define GPUSHARE_GET_NEXT	0x1
 struct gpushare_share {

@@ -64,8 +64,7 @@ static void destroy(struct kref *ref)
 	struct kclient *c = container_of(ref, struct kclient, ref);
 
 	/* Here and not when it ends: a mapping keeps its pages for longer. */
-	if (c->user)
-		gs_user_uncharge(c->user, GS_LIMIT_CLIENTS);
+	gs_user_uncharge(&c->payers, GS_LIMIT_CLIENTS);
 	if (c->cgroup)
 		cgroup_put(c->cgroup);
 	if (c->mm)
@@ -267,11 +266,20 @@ static struct kdevice *device_of(const struct gpushare_attach *arg)
 	return device;
 }
 
+/* Where it counts is where the caller is now. */
+static int charge(struct kclient *c)
+{
+	struct cgroup *cg = gs_cgroup_current();
+	int ret = gs_user_charge(&c->payers, GS_LIMIT_CLIENTS, cg);
+
+	cgroup_put(cg);
+	return ret;
+}
+
 int gs_client_attach(struct gs_file *file, struct gpushare_attach *arg)
 {
 	struct kclient *c, *set = NULL;
 	struct kdevice *device;
-	struct gs_user *user;
 	int ret;
 
 	if (arg->flags || arg->set_fd < -1)
@@ -288,12 +296,9 @@ int gs_client_attach(struct gs_file *file, struct gpushare_attach *arg)
 	c = create(device);
 	if (!c)
 		return -ENOMEM;
-	user = gs_user_charge(GS_LIMIT_CLIENTS);
-	if (IS_ERR(user)) {
-		ret = PTR_ERR(user);
+	ret = charge(c);
+	if (ret)
 		goto put;
-	}
-	c->user = user;
 	if (arg->set_fd != -1) {
 		set = set_of(arg->set_fd);
 		if (IS_ERR(set)) {

@@ -17,7 +17,7 @@
  *	      kdevice.page_lock	what the grant pages say; raw, as a hard interrupt
  *				takes it too
  *	      gs_file.wq.lock	wake-ups
- *	users_lock		a leaf: user.c's counts
+ *	payers_lock		a leaf: user.c's counts
  *
  * The hard interrupt timers take the page lock of their device, and no other.
  */
@@ -114,6 +114,15 @@ struct gs_file {
 };
 
 /**
+ * struct gs_payers - who is charged for a client or a group, see user.c
+ * @user: NULL if nobody is
+ * @place: the cgroup, NULL for the root
+ */
+struct gs_payers {
+	struct gs_payer *user, *place;
+};
+
+/**
  * struct kclient - one process's session on one device
  * @core: the arbiter's part. Protected by gs.lock; @core.state is also read
  *	without it by sleepers, who look again under the lock
@@ -124,7 +133,7 @@ struct gs_file {
  * @file: whose client it is, NULL once it ended. Protected by gs.lock
  * @set: the ring of the clients that ANY asks for. Protected by gs.lock
  * @device: constant, referenced
- * @user: who is charged for it, constant
+ * @payers: who is charged for it, constant
  * @mm: the address space it belongs to, as an identity (mmgrab'bed): constant
  * @pid: the process that attached: constant, referenced
  * @uid: whose that was: constant
@@ -154,7 +163,7 @@ struct kclient {
 	struct gs_file *file;
 	struct list_head set;
 	struct kdevice *device;
-	struct gs_user *user;
+	struct gs_payers payers;
 	struct mm_struct *mm;
 	struct pid *pid;
 	kuid_t uid;
@@ -221,7 +230,7 @@ struct gs_sum {
  * @own: the memory for it
  * @id: in gs.groups; the id is the cgroup's
  * @cgroup: referenced, constant
- * @user: who made it and is charged for it, NULL for the root
+ * @payers: who is charged for it, nobody for the root
  * @set: the fields that were set for all devices. Protected by gs.lock
  * @below: the children's sum as it was last asked for. Protected by gs.lock
  */
@@ -230,7 +239,7 @@ struct kgroup {
 	struct gs_group own;
 	struct gs_id id;
 	struct cgroup *cgroup;
-	struct gs_user *user;
+	struct gs_payers payers;
 	u32 set;
 	struct gs_sum below;
 };
@@ -247,8 +256,8 @@ struct gs_id *gs_id_after(const struct rb_root *root, u64 id);
 
 /* user.c */
 enum gs_limit { GS_LIMIT_CLIENTS, GS_LIMIT_GROUPS, GS_NR_LIMITS };
-struct gs_user *gs_user_charge(enum gs_limit what);
-void gs_user_uncharge(struct gs_user *user, enum gs_limit what);
+int gs_user_charge(struct gs_payers *by, enum gs_limit what, struct cgroup *cg);
+void gs_user_uncharge(const struct gs_payers *by, enum gs_limit what);
 
 /* cgroup.c */
 struct cgroup *gs_cgroup_current(void);

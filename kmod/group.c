@@ -121,17 +121,16 @@ int gs_nodes_for(struct cgroup *cg, struct kdevice *device, u64 *now, struct kgr
 static struct kgroup *create(struct cgroup *cg)
 {
 	struct kgroup *group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
-	struct gs_user *user;
+	int ret;
 
 	if (!group)
 		return ERR_PTR(-ENOMEM);
-	user = gs_user_charge(GS_LIMIT_GROUPS);
-	if (IS_ERR(user)) {
+	ret = gs_user_charge(&group->payers, GS_LIMIT_GROUPS, cg);
+	if (ret) {
 		kfree(group);
-		return ERR_CAST(user);
+		return ERR_PTR(ret);
 	}
 	cgroup_get(cg);
-	group->user = user;
 	group->cgroup = cg;
 	group->core = &group->own;
 	group->id.id = cgroup_id(cg);
@@ -141,7 +140,7 @@ static struct kgroup *create(struct cgroup *cg)
 /* @group was never known, or gs_group_take_out() came before. Not under the lock. */
 void gs_group_destroy(struct kgroup *group)
 {
-	gs_user_uncharge(group->user, GS_LIMIT_GROUPS);
+	gs_user_uncharge(&group->payers, GS_LIMIT_GROUPS);
 	cgroup_put(group->cgroup);
 	kfree(group);
 }

@@ -169,8 +169,9 @@ struct gpushare_version {
  * @group is 0, or a named group's id from GPUSHARE_GROUP (the daemon).
  *
  * EALREADY: this file has a client. EBADF: set_fd isn't such a file. EUSERS:
- * the user's, or the arbiter's, limit of clients is reached. ENOMEM. EPERM: the
- * named group is another user's. EOPNOTSUPP: @group with the module.
+ * the limit of clients is reached, of the user, of its cgroup (the module) or of
+ * all; the last eighth of all is for CAP_SYS_ADMIN. ENOMEM. EPERM: the named
+ * group is another user's. EOPNOTSUPP: @group with the module.
  */
 struct gpushare_attach {
 	__u32 size;
@@ -305,7 +306,7 @@ struct gpushare_describe {
  * EBADF: cgroup_fd is no cgroup v2 directory. ENOENT: no such group, or outside
  * the caller's cgroup namespace. EPERM. ERANGE: a member is out of its range.
  * EBUSY: the siblings' min would pass 1000 in sum; @min_free says how much is
- * left. EUSERS: the limit of groups is reached. EXDEV: the parent isn't
+ * left. EUSERS: a limit of groups is reached, as with ATTACH. EXDEV: the parent isn't
  * reachable from here, use @authority_fd. EINVAL also for the root, which has
  * nobody to share with; EOPNOTSUPP for a threaded cgroup.
  *

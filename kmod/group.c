@@ -310,7 +310,7 @@ void gs_group_take_out(struct kgroup *group, u64 now)
 	}
 	while (!list_empty(&core->children)) {
 		child = list_first_entry(&core->children, struct gs_group, sibling);
-		gs_group_lift(child, now);
+		gs_group_rehang(child, child->parent->parent, now);
 	}
 	gs_group_remove(core, now);
 	gs_id_remove(&gs.groups, &group->id);

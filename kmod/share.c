@@ -311,7 +311,7 @@ int gs_share_set(struct gpushare_share *arg)
 	struct cgroup *cg;
 	int ret;
 
-	if (arg->flags || arg->reserved || (arg->mask | arg->reset) & ~GPUSHARE_SHARE_ALL ||
+	if (arg->flags || (arg->mask | arg->reset) & ~GPUSHARE_SHARE_ALL ||
 	    arg->mask & arg->reset)
 		return -EINVAL;
 	ret = check(arg);
@@ -388,7 +388,7 @@ int gs_share_get(struct gpushare_share *arg)
 	int ret = 0;
 	u64 now;
 
-	if (arg->flags & ~GPUSHARE_GET_NEXT || arg->reserved)
+	if (arg->flags & ~GPUSHARE_GET_NEXT)
 		return -EINVAL;
 	view = view_of(arg);
 	if (IS_ERR(view))

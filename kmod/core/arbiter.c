@@ -51,7 +51,7 @@ void gs_tell_wanted(struct gs_arbiter *arb, u32 type, struct gs_device *dev,
 	ev.time = arb->now;
 	ev.type = type;
 	ev.device = dev ? dev->id : 0;
-	ev.group = group ? group->id : 0;
+	ev.group = group ? gs_group_whole(group)->id : 0;
 	ev.client = c ? c->id : 0;
 	ev.a = a;
 	ev.b = b;
@@ -285,7 +285,7 @@ bool gs_keep(struct gs_client *c, u64 want, u64 now)
 	gs_tell(c->arb, GS_EV_YIELD, dev, c->group, c, now - c->since, 1);
 	gs_tell(c->arb, GS_EV_REQUEST, dev, c->group, c, want, 0);
 	c->want = want;
-	c->slice = gs_slice_length(c);
+	c->slice = gs_slice_alone(c);
 	c->deadline = now + c->slice;
 	c->since = now;
 	c->epoch += 2;		/* one grant lost, one won */

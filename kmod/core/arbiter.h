@@ -426,17 +426,22 @@ static inline bool gs_tenant_is(const struct gs_group *group)
 	return gs_tree_in(&group->of_tenants);
 }
 
+/* The group that @group is a tenant's part of; else @group itself. Events name this one. */
+static inline struct gs_group *gs_group_whole(struct gs_group *group)
+{
+	return gs_tenant_is(group) ? group->parent : group;
+}
+
 /*
  * Hang a group below another one, with its nodes, clients and child groups, and
  * with what was counted for it. The new parent must not be below it, and must
  * have a node on each device where the group has one. -ENOSPC: the parent's min
  * doesn't bear the group's. -EEXIST: it is a tenant's, and there is one of the same
- * tenant. gs_group_lift(): one level up, whatever was promised to it: that is cut
- * down to what can be kept there. O(groups below it), and below the two parents
- * if it has a min.
+ * tenant. gs_group_rehang(): whatever was promised to it: that is cut down to what
+ * can be kept there. O(groups below it), and below the two parents if it has a min.
  */
 int gs_group_move(struct gs_group *group, struct gs_group *parent, u64 now);
-int gs_group_lift(struct gs_group *group, u64 now);
+int gs_group_rehang(struct gs_group *group, struct gs_group *parent, u64 now);
 
 /*
  * The ancestor of @group, or @group itself, that is nearest to the root and

@@ -82,6 +82,7 @@ void gs_any_clear(struct gs_client *c, u64 now);
 /* slice.c */
 u64 gs_slice_request(const struct gs_device *dev, const struct gs_entity *e);
 u64 gs_slice_length(struct gs_client *c);
+u64 gs_slice_alone(struct gs_client *c);
 void gs_slice_arrival(struct gs_client *c, u64 now);
 void gs_slice_update(struct gs_device *dev, u64 now);
 void gs_slice_expire(struct gs_device *dev, u64 now);

@@ -133,7 +133,6 @@ static void group_init(struct gs_arbiter *arb, struct gs_group *group, u64 id,
 	INIT_LIST_HEAD(&group->children);
 	INIT_LIST_HEAD(&group->clients);
 	list_add_tail(&group->sibling, &parent->children);
-	gs_tell(arb, GS_EV_GROUP, NULL, group, NULL, parent->id, 0);
 }
 
 int gs_group_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
@@ -145,6 +144,7 @@ int gs_group_add(struct gs_arbiter *arb, struct gs_group *group, u64 id,
 		return -EINVAL;
 	gs_enter(arb, now);
 	group_init(arb, group, id, parent);
+	gs_tell(arb, GS_EV_GROUP, NULL, group, NULL, gs_group_whole(parent)->id, 0);
 	return 0;
 }
 
@@ -276,7 +276,7 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 	int running = c->state == GS_CLIENT_RUNNING;
 	int waiting = c->state == GS_CLIENT_WAITING;
 	int over = c->state == GS_CLIENT_OVER;
-	u64 old = c->group->id;
+	u64 old = gs_group_whole(c->group)->id;
 
 	if (running || over)
 		gs_charge(c, now);
@@ -297,7 +297,8 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 	list_move_tail(&c->of_group, &group->clients);
 	gs_path_pressure(from, now);
 	gs_path_pressure(to, now);
-	gs_tell(c->arb, GS_EV_MOVE, dev, group, c, old, 0);
+	if (old != gs_group_whole(group)->id)
+		gs_tell(c->arb, GS_EV_MOVE, dev, group, c, old, 0);
 }
 
 int gs_client_move(struct gs_client *c, struct gs_group *group, u64 now)
@@ -346,7 +347,8 @@ int gs_group_remove(struct gs_group *group, u64 now)
 	list_del_init(&group->sibling);
 	if (gs_tenant_is(group))
 		gs_tree_remove(&parent->tenants, &group->of_tenants);
-	gs_tell(arb, GS_EV_GROUP_GONE, NULL, group, NULL, parent->id, 0);
+	else
+		gs_tell(arb, GS_EV_GROUP_GONE, NULL, group, NULL, gs_group_whole(parent)->id, 0);
 	gs_leave(arb);
 	return 0;
 }
@@ -482,13 +484,12 @@ int gs_group_move(struct gs_group *group, struct gs_group *parent, u64 now)
 	return 0;
 }
 
-int gs_group_lift(struct gs_group *group, u64 now)
+int gs_group_rehang(struct gs_group *group, struct gs_group *parent, u64 now)
 {
-	struct gs_group *to = group->parent ? group->parent->parent : NULL;
-	int ret = to ? may_move(group, to) : -EINVAL;
+	int ret = may_move(group, parent);
 
-	if (!ret)
-		move(group, to, now);
+	if (!ret && parent != group->parent)
+		move(group, parent, now);
 	return ret;
 }
 

@@ -198,7 +198,7 @@ enum gs_event_type {
 	GS_EV_SHARE,		/* a group's share was set. a: enum gs_share_field bits */
 	GS_EV_DEVICE,		/* a device's conf was set, or it was added */
 	GS_EV_DEVICE_GONE,
-	GS_EV_GROUP,		/* a group was added. a: its parent's id */
+	GS_EV_GROUP,		/* a group was added, but a tenant's. a: its parent's id */
 	GS_EV_GROUP_GONE,	/* a: the id of the group that took its clients */
 	GS_EV_MOVE,		/* a client changed its group. a: the old group's id */
 	GS_EV_MEM_DENIED,	/* a: bytes wanted */

@@ -54,13 +54,11 @@ static bool is_hurried(const struct gs_client *c)
 	return false;
 }
 
-u64 gs_slice_length(struct gs_client *c)
+static u64 bounded(struct gs_client *c, u64 slice)
 {
 	const struct gs_device *dev = c->dev;
-	u64 slice = dev->conf.slice, moving;
+	u64 moving;
 
-	if (dev->policy->weighs && is_hurried(c))
-		slice = min(slice, dev->conf.latency);
 	if (c->want)
 		slice = clamp_t(u64, c->want, GS_SLICE_MIN, slice);
 	if (unlikely(c->mem_swapped)) {
@@ -72,6 +70,21 @@ u64 gs_slice_length(struct gs_client *c)
 	if (c->node->capped)
 		slice = max_t(u64, min(slice, gs_quota_left(c)), GS_SLICE_MIN);
 	return slice;
+}
+
+u64 gs_slice_length(struct gs_client *c)
+{
+	const struct gs_device_conf *conf = &c->dev->conf;
+
+	if (c->dev->policy->weighs && is_hurried(c))
+		return bounded(c, min(conf->slice, conf->latency));
+	return bounded(c, conf->slice);
+}
+
+/* The same while nobody else waits, for the shortest of ways. */
+u64 gs_slice_alone(struct gs_client *c)
+{
+	return bounded(c, c->dev->conf.slice);
 }
 
 /* Whoever it was asked for has gone, or was served elsewhere: it may go on. */

@@ -358,7 +358,7 @@ void bed_drop_group(struct bed *b, struct gs_group *g)
 		child = list_first_entry(&g->children, struct gs_group, sibling);
 		list_for_each_entry(node, &child->nodes, of_group)
 			bed_nodes(b, up, node->dev);
-		if (gs_group_lift(child, b->now) == -EEXIST)
+		if (gs_group_rehang(child, child->parent->parent, b->now) == -EEXIST)
 			bed_drop_group(b, child);
 	}
 	EXPECT_EQ(gs_group_remove(g, b->now), 0);

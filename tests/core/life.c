@@ -439,4 +439,40 @@ TEST(events_tell_all)
 	bed_end(&b);
 }
 
+/* Who listens knows groups; which tenants divide them is the host's affair. */
+TEST(events_know_no_tenants)
+{
+	struct gs_group *g, *part, *other, *below;
+	struct gs_device *dev;
+	struct tenant *t;
+
+	bed_init(&b);
+	dev = bed_device(&b, NULL);
+	g = bed_group(&b, NULL, 100);
+	EXPECT_EQ(b.events[GS_EV_GROUP], 1ul);
+	part = bed_tenants(&b, g, 7);
+	other = bed_tenants(&b, g, 8);
+	EXPECT_EQ(b.events[GS_EV_GROUP], 1ul);
+	below = bed_group(&b, part, 100);
+	EXPECT_EQ(b.events[GS_EV_GROUP], 2ul);
+	EXPECT_EQ(b.last[GS_EV_GROUP].a, g->id);
+	t = bed_tenant(&b, part, dev, 100 * US);
+	EXPECT_EQ(b.last[GS_EV_JOIN].group, g->id);
+	bed_start(t);
+	EXPECT_EQ(b.last[GS_EV_GRANT].group, g->id);
+	bed_nodes(&b, other, dev);
+	bed_nodes(&b, below, dev);
+	EXPECT_EQ(gs_client_move(&t->c, other, b.now), 0);
+	EXPECT_EQ(b.events[GS_EV_MOVE], 0ul);
+	EXPECT_EQ(gs_client_move(&t->c, below, b.now), 0);
+	EXPECT_EQ(b.last[GS_EV_MOVE].group, below->id);
+	EXPECT_EQ(b.last[GS_EV_MOVE].a, g->id);
+	bed_drop(t);
+	bed_drop_group(&b, other);
+	EXPECT_EQ(b.events[GS_EV_GROUP_GONE], 0ul);
+	bed_drop_group(&b, below);
+	EXPECT_EQ(b.last[GS_EV_GROUP_GONE].a, g->id);
+	bed_end(&b);
+}
+
 TEST_MAIN()

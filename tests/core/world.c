@@ -226,7 +226,7 @@ static void drop_group(struct world *w, struct gs_group *g)
 	while (!list_empty(&g->children)) {
 		MUST(gs_group_remove(g, w->now) == -EBUSY, "groups below");
 		child = list_first_entry(&g->children, struct gs_group, sibling);
-		ret = gs_group_lift(child, w->now);
+		ret = gs_group_rehang(child, child->parent->parent, w->now);
 		MUST(!ret || (ret == -EEXIST && gs_tenant_is(child)), "lift");
 		if (ret)
 			drop_group(w, child);

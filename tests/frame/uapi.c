@@ -20,9 +20,9 @@ LAYOUT(gpushare_attach, 96, key, 32);
 LAYOUT(gpushare_wait, 48, reserved, 44);
 LAYOUT(gpushare_memory, 64, limit_group, 56);
 LAYOUT(gpushare_describe, 40, group_ns, 32);
-LAYOUT(gpushare_share, 376, path, 120);
+LAYOUT(gpushare_share, 384, tenant, 376);
 LAYOUT(gpushare_device, 168, key, 104);
-LAYOUT(gpushare_stats, 264, comm, 248);
+LAYOUT(gpushare_stats, 272, part, 264);
 LAYOUT(gpushare_group, 80, name, 16);
 LAYOUT(gpushare_event, 48, reserved, 44);
 LAYOUT(gpushare_events, 16, types, 8);
@@ -39,13 +39,13 @@ static const struct {
 	COMMAND(GPUSHARE_YIELD, 0xc030ba04),
 	COMMAND(GPUSHARE_MEMORY, 0xc040ba05),
 	COMMAND(GPUSHARE_DESCRIBE, 0xc028ba06),
-	COMMAND(GPUSHARE_SHARE_SET, 0xc178ba07),
-	COMMAND(GPUSHARE_SHARE_GET, 0xc178ba08),
+	COMMAND(GPUSHARE_SHARE_SET, 0xc180ba07),
+	COMMAND(GPUSHARE_SHARE_GET, 0xc180ba08),
 	COMMAND(GPUSHARE_DEVICE_ADD, 0xc0a8ba09),
 	COMMAND(GPUSHARE_DEVICE_SET, 0xc0a8ba0a),
 	COMMAND(GPUSHARE_DEVICE_REMOVE, 0xc0a8ba0b),
 	COMMAND(GPUSHARE_DEVICE_GET, 0xc0a8ba0c),
-	COMMAND(GPUSHARE_STATS, 0xc108ba0d),
+	COMMAND(GPUSHARE_STATS, 0xc110ba0d),
 	COMMAND(GPUSHARE_GROUP, 0xc050ba0e),
 	COMMAND(GPUSHARE_EVENTS, 0xc010ba0f),
 };
@@ -67,8 +67,8 @@ TEST(numbers_stand)
 TEST(layout_is_the_same_for_32_bits)
 {
 	int rc = system("printf '#include <linux/gpushare.h>\\n"
-			"_Static_assert(sizeof(struct gpushare_stats) == 264, \"\");\\n"
-			"_Static_assert(sizeof(struct gpushare_share) == 376, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_stats) == 272, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_share) == 384, \"\");\\n"
 			"_Static_assert(sizeof(struct gpushare_device) == 168, \"\");\\n"
 			"_Static_assert(sizeof(struct gpushare_attach) == 96, \"\");\\n"
 			"_Static_assert(sizeof(struct gpushare_grant_page) == 88, \"\");\\n'"

@@ -40,7 +40,6 @@
 #define MAX_PEERS_USER		4096
 #define MAX_STREAMS_USER	8
 #define STREAM_EVENTS		1024
-#define NAMED_GROUP_FIRST	(1ull << 62)
 
 /* Something that epoll watches. Lies first in what it is part of. */
 struct source {

@@ -26,7 +26,7 @@ void group_init(void)
 	d.root.id = d.arb.root.id;
 	d.root.path = (char *)"/";
 	d.root.keep = 1;
-	d.next_named = NAMED_GROUP_FIRST;
+	d.next_named = GPUSHARE_NAMED_FIRST;
 	list_add_tail(&d.root.link, &d.groups);
 }
 
@@ -301,7 +301,7 @@ int group_remove(struct group *g)
 	}
 	while (!list_empty(&g->node->children)) {
 		child = list_first_entry(&g->node->children, struct gs_group, sibling);
-		gs_group_lift(child, now_ns());
+		gs_group_rehang(child, child->parent->parent, now_ns());
 	}
 	err = gs_group_remove(g->node, now_ns());
 	if (err)

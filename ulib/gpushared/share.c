@@ -120,7 +120,7 @@ static int find_target(const struct gpushare_share *u, const int *files, unsigne
 			strcpy(path, g->path);
 		return 0;
 	}
-	if (*id >= NAMED_GROUP_FIRST)
+	if (*id >= GPUSHARE_NAMED_FIRST)
 		return -ENOENT;
 	return cgroup_path_of_id(*id, path, size);
 }
@@ -188,7 +188,7 @@ int share_set(struct peer *p, struct gpushare_share *u, const int *files, unsign
 	int err, authority = -1;
 	uint64_t id;
 
-	if (u->flags || u->reserved || ((u->mask | u->reset) & ~GPUSHARE_SHARE_ALL) ||
+	if (u->flags || ((u->mask | u->reset) & ~GPUSHARE_SHARE_ALL) ||
 	    (u->mask & u->reset) || !(u->mask | u->reset))
 		return -EINVAL;
 	if (u->authority_fd >= 0) {

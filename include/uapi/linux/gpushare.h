@@ -11,7 +11,8 @@
  * Words: a *device* is one accelerator; a *group* mirrors a cgroup v2 directory
  * that was given a share (a task belongs to its nearest such ancestor, the root
  * always counts as one); a *client* is one process's session on one device; a
- * *grant* lets a client run on its device until it is asked back.
+ * *grant* lets a client run on its device until it is asked back; a *tenant* is
+ * whose programs clients are.
  *
  * Life of a client
  * ----------------
@@ -34,6 +35,30 @@
  * Times are in nanoseconds of CLOCK_MONOTONIC where a member ends in _ns and
  * microseconds where it ends in _us. Points in time are absolute, so that an
  * interrupted call can simply be made again.
+ *
+ * Tenants
+ * -------
+ * Within a group each tenant is one: its clients stand together in a *part* of the
+ * group, with the weight of one, however many processes, files or groups it makes.
+ * That holds in the root too, so that where no share was ever set users have equal
+ * shares. Who the tenant is, is found when a client is attached, by what the kernel
+ * knows of the process:
+ *
+ *  - what runs below a user namespace is the one's who made the outermost, unless
+ *    that was root;
+ *  - else, in a pid namespace below the first, it is a container, known by the
+ *    outermost of these; or by its cgroup namespace if root made that for it;
+ *  - else it is the user's, by the real user id.
+ *
+ * A cgroup's share that was set by somebody without CAP_SYS_ADMIN divides what that
+ * tenant has: its group hangs below the tenant's part of the next group above,
+ * unless all of that one is the tenant's. Once someone with CAP_SYS_ADMIN sets it,
+ * it hangs below the next group above itself. What is all one tenant's has no part
+ * for that tenant in it.
+ *
+ * A part has an id from GPUSHARE_PART_FIRST on, and is listed with its group's path
+ * to those who see that group. It comes with its first client and stays until it
+ * has none, and owes nothing; it can't be given a share, as a cgroup can (EINVAL).
  *
  * Structs
  * -------
@@ -64,6 +89,10 @@
 #define GPUSHARE_FOREVER	(~0ULL)	/* as a point in time: never */
 #define GPUSHARE_NO_LIMIT	(~0ULL)	/* as a quota or a size: none */
 #define GPUSHARE_ALL_DEVICES	0	/* as a device id: ids begin at 1 */
+
+/* Ids of groups: of cgroups below these, of tenants' parts, of named groups. */
+#define GPUSHARE_PART_FIRST	(1ULL << 61)
+#define GPUSHARE_NAMED_FIRST	(1ULL << 62)
 
 /*
  * The pages
@@ -302,13 +331,13 @@ struct gpushare_describe {
  * @authority_fd, that file opened for writing, else -1): who was delegated a
  * cgroup divides what it has, and can't raise its own share.
  *
- * EINVAL: also the root, which nothing divides. EOPNOTSUPP: a threaded cgroup.
+ * EINVAL: also the root, which nothing divides, and a tenant's part. EOPNOTSUPP: a threaded cgroup.
  * EBADF: cgroup_fd is no cgroup v2 directory. ENOENT: no such group, or outside
  * the caller's cgroup namespace. EPERM. ERANGE: a member is out of its range.
  * EBUSY: the siblings' min would pass 1000 in sum; @min_free says how much is
- * left. EUSERS: a limit of groups is reached, as with ATTACH. EXDEV: the parent isn't
- * reachable from here, use @authority_fd. EINVAL also for the root, which has
- * nobody to share with; EOPNOTSUPP for a threaded cgroup.
+ * left (nothing in a tenant's part). EUSERS: a limit of groups is reached, as with
+ * ATTACH, or there would be too many levels. EXDEV: the parent isn't reachable from
+ * here, use @authority_fd.
  *
  * GPUSHARE_SHARE_GET: the share of a group, named as for SET; @mask says which
  * members were set for this group and @device, the others are inherited or
@@ -323,6 +352,13 @@ struct gpushare_describe {
  * ENOENT, as if it weren't there.
  */
 #define GPUSHARE_GET_NEXT	0x1
+
+/* Kinds of groups, and what struct gpushare_share.tenant is for them. */
+#define GPUSHARE_GROUP_CGROUP	0	/* 0 */
+#define GPUSHARE_GROUP_NAMED	1	/* its owner's user id */
+#define GPUSHARE_GROUP_USER	2	/* a user's part: the user id */
+#define GPUSHARE_GROUP_CONTAINER 3	/* a container's: its namespace's inode number */
+
 struct gpushare_share {
 	__u32 size;
 	__u32 flags;			/* GPUSHARE_GET_NEXT */
@@ -348,9 +384,10 @@ struct gpushare_share {
 	__aligned_u64 parent;		/* out: the group above, 0 at the root */
 	__u32 min_free;			/* out, with EBUSY */
 	__u32 entitled_permille;	/* out: of the device, by weights, all busy */
-	__u32 clients;			/* out: in this group itself */
-	__u32 reserved;
+	__u32 clients;			/* out: in this group itself, of all tenants */
+	__u32 kind;			/* out: GPUSHARE_GROUP_* */
 	char path[256];			/* out */
+	__aligned_u64 tenant;		/* out: see there */
 };
 
 /* Kinds of devices. */
@@ -488,6 +525,7 @@ struct gpushare_stats {
 	__u32 uid;			/* a client: in the caller's user namespace */
 	__u32 workers;
 	char comm[16];			/* a client */
+	__aligned_u64 part;		/* a client: its tenant's part of @group, 0: none */
 };
 
 /*

@@ -107,19 +107,21 @@ int gs_client_usable(const struct kclient *c)
  */
 int gs_client_settle(struct kclient *c, u64 *now)
 {
+	struct gs_group *place;
 	struct cgroup *cg;
-	struct kgroup *group;
 	int ret;
 
 	ret = gs_client_usable(c);
 	if (ret || gs_client_is_settled(c))
 		return ret;
 	cg = gs_cgroup_current();
-	ret = gs_nodes_for(cg, c->device, now, &group);
+	ret = gs_place_for(cg, c->tenant, c->device, now, &place);
 	if (!ret)
 		ret = gs_client_usable(c);
-	if (!ret && c->core.group != group->core)
-		ret = gs_client_move(&c->core, group->core, *now);
+	if (!ret && c->core.group != place) {
+		gs.settings++;
+		ret = gs_client_move(&c->core, place, *now);
+	}
 	if (!ret) {
 		swap(c->cgroup, cg);
 		c->generation = gs.generation;
@@ -157,6 +159,7 @@ static struct kclient *create(struct kdevice *device)
 	}
 	kref_init(&c->ref);
 	c->device = device;
+	c->tenant = gs_tenant_current();
 	INIT_LIST_HEAD(&c->set);
 	INIT_LIST_HEAD(&c->withdrawn);
 	INIT_LIST_HEAD(&c->running);
@@ -210,11 +213,11 @@ static int join_set(struct kclient *c, struct kclient *set)
 static int introduce(struct kclient *c, struct gs_file *file, struct kclient *set)
 {
 	struct cgroup *cg = gs_cgroup_current();
-	struct kgroup *group;
+	struct gs_group *place;
 	u64 now = gs_lock();
 	int ret;
 
-	ret = gs_nodes_for(cg, c->device, &now, &group);
+	ret = gs_place_for(cg, c->tenant, c->device, &now, &place);
 	if (ret)
 		goto unlock;
 	if (rcu_access_pointer(file->client)) {
@@ -232,13 +235,14 @@ static int introduce(struct kclient *c, struct gs_file *file, struct kclient *se
 	/* Listed first, so that the event of its coming finds it. */
 	c->id.id = gs.last_client + 1;
 	gs_id_add(&gs.clients, &c->id);
-	ret = gs_client_add(&c->core, c->id.id, group->core, &c->device->core, now);
+	ret = gs_client_add(&c->core, c->id.id, place, &c->device->core, now);
 	if (ret) {
 		gs_id_remove(&gs.clients, &c->id);
 		list_del_init(&c->set);
 		goto unlock;
 	}
 	gs.last_client++;
+	gs.settings++;
 	c->device->clients++;
 	c->grant->client = c->id.id;
 	c->file = file;
@@ -346,6 +350,7 @@ void gs_client_end(struct kclient *c)
 	c->device->clients--;
 	gs_withdraw(c, now);
 	gs_client_remove(&c->core, now);
+	gs.settings++;
 	gs_id_remove(&gs.clients, &c->id);
 	list_del_init(&c->withdrawn);
 	list_del_init(&c->set);

@@ -71,13 +71,15 @@ struct gs_id {
  * @lock: protects all that the arbiter knows and what says so below
  * @arb: the arbiter. Protected by @lock
  * @clients: struct kclient by id. Protected by @lock
- * @groups: struct kgroup by cgroup id. Protected by @lock
+ * @groups: struct kgroup by cgroup id, and those of tenants' parts. Protected by @lock
  * @devices: struct kdevice by id. Protected by @lock
- * @generation: counts the changes of @groups, so that a client can tell that
- *	its nearest one may be another now. Protected by @lock
- * @settings: counts the changes of what any group was given, or of @groups, so
- *	that a sum over a group's children can be kept. Protected by @lock
+ * @generation: counts the changes of which group is the nearest to some cgroup, so
+ *	that a client can tell that its own may be another now. Protected by @lock
+ * @settings: counts the changes of what any group was given, of @groups and of who
+ *	stands where, so that a sum over a group's children can be kept. Protected by
+ *	@lock
  * @last_client: the last client id given out. Protected by @lock
+ * @last_part: the last id of a tenant's part given out. Protected by @lock
  * @listened: when it was last asked who listens to events. Protected by @lock
  * @withdrawn: clients whose grant was just taken for being idle, to be looked
  *	at once more before @lock is let go. Protected by @lock
@@ -92,7 +94,7 @@ struct gs_host {
 	struct gs_arbiter arb;
 	struct rb_root clients, groups, devices;
 	u64 generation, settings;
-	u64 last_client;
+	u64 last_client, last_part;
 	u64 listened;
 	struct list_head withdrawn, doomed;
 	struct mutex devices_mutex;	/* adding and removing devices */
@@ -134,6 +136,7 @@ struct gs_payers {
  * @set: the ring of the clients that ANY asks for. Protected by gs.lock
  * @device: constant, referenced
  * @payers: who is charged for it, constant
+ * @tenant: whose it is, see tenant.c: constant
  * @mm: the address space it belongs to, as an identity (mmgrab'bed): constant
  * @pid: the process that attached: constant, referenced
  * @uid: whose that was: constant
@@ -164,6 +167,7 @@ struct kclient {
 	struct list_head set;
 	struct kdevice *device;
 	struct gs_payers payers;
+	u64 tenant;
 	struct mm_struct *mm;
 	struct pid *pid;
 	kuid_t uid;
@@ -217,20 +221,28 @@ struct kdevice {
  * @settings: gs.settings as of then, 0 for never
  * @device: its id
  * @busy, @idle: weights, of those of the idle class apart
+ * @clients: how many stand in its tenants' parts
  */
 struct gs_sum {
 	u64 settings;
 	u32 device;
+	u32 clients;
 	u64 busy, idle;
 };
 
 /**
- * struct kgroup - a cgroup that was given a share, or the root
+ * struct kgroup - a cgroup that was given a share, or the root, or a tenant's part of
+ *	one of these
  * @core: the arbiter's part: @own, or the arbiter's root. Protected by gs.lock
  * @own: the memory for it
- * @id: in gs.groups; the id is the cgroup's
- * @cgroup: referenced, constant
- * @payers: who is charged for it, nobody for the root
+ * @id: in gs.groups; the id is the cgroup's, a part has one of its own
+ * @cgroup: referenced. Constant, but a part goes up to another group if its own leaves
+ * @payers: who is charged for it, nobody for the root and for parts
+ * @maker: the tenant who made it, below whose part it hangs; 0: an administrator.
+ *	Protected by gs.lock
+ * @leaves: not 0: it is to go, see regroup.c. Protected by gs.lock
+ * @empty: a part: since when the collector found nobody in it, or 0. Protected by
+ *	gs.lock
  * @set: the fields that were set for all devices. Protected by gs.lock
  * @below: the children's sum as it was last asked for. Protected by gs.lock
  */
@@ -240,6 +252,9 @@ struct kgroup {
 	struct gs_id id;
 	struct cgroup *cgroup;
 	struct gs_payers payers;
+	u64 maker;
+	u64 leaves;
+	u64 empty;
 	u32 set;
 	struct gs_sum below;
 };
@@ -271,17 +286,32 @@ int gs_cgroup_may_share(struct cgroup *cg, int fd, int authority_fd);
 void gs_groups_init(void);
 void gs_groups_exit(void);
 struct kgroup *gs_group_by_id(u64 id);
+struct kgroup *gs_group_of(struct cgroup *cg);
 struct kgroup *gs_group_nearest(struct cgroup *cg);
 struct kgroup *gs_group_after(u64 id, struct cgroup *top, u64 *now);
 struct kgroup *gs_kgroup(struct gs_group *core);
-int gs_nodes_for(struct cgroup *cg, struct kdevice *device, u64 *now, struct kgroup **found);
-struct kgroup *gs_group_make(struct cgroup *cg, u64 *now);
-void gs_group_take_out(struct kgroup *group, u64 now);
-void gs_group_destroy(struct kgroup *group);
 bool gs_group_is_root(const struct kgroup *group);
 bool gs_collect_groups(void);
 void gs_collect_soon(void);
 void gs_collect_later(void);
+
+/* regroup.c */
+int gs_place_for(struct cgroup *cg, u64 tenant, struct kdevice *device, u64 *now,
+		 struct gs_group **place);
+struct kgroup *gs_group_make(struct cgroup *cg, u64 maker, u64 *now, bool *made);
+int gs_group_assign(struct cgroup *cg, u64 maker, u64 *now);
+int gs_regroup(struct cgroup *cg, u64 *now);
+void gs_group_leave(struct kgroup *group, u64 *now);
+void gs_group_take_out(struct kgroup *group, u64 now);
+void gs_group_destroy(struct kgroup *group);
+
+/* tenant.c */
+kuid_t gs_tenant_user(void);
+u64 gs_tenant_current(void);
+void gs_tenant_fill(struct gpushare_share *arg, const struct kgroup *group);
+struct kgroup *gs_part_alloc(void);
+int gs_part_add(struct kgroup *part, struct kgroup *group, u64 tenant, u64 now);
+bool gs_part_is_over(struct kgroup *part, u64 now);
 
 /* share.c */
 int gs_share_set(struct gpushare_share *arg);

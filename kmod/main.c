@@ -20,6 +20,7 @@ struct gs_host gs = {
 	.groups = RB_ROOT,
 	.devices = RB_ROOT,
 	.settings = 1,	/* no sum was made yet */
+	.last_part = GPUSHARE_PART_FIRST - 1,
 	.withdrawn = LIST_HEAD_INIT(gs.withdrawn),
 	.doomed = LIST_HEAD_INIT(gs.doomed),
 	.devices_mutex = __MUTEX_INITIALIZER(gs.devices_mutex),

@@ -135,7 +135,7 @@ static bool is_wanted(const struct kclient *c, const struct cursor *cursor)
 	if (cursor->only_device && c->device->id.id != cursor->only_device)
 		return false;
 	return !cursor->only_group ||
-	       (c->core.group && c->core.group->id == cursor->only_group);
+	       gs_group_whole(c->core.group)->id == cursor->only_group;
 }
 
 static int add_client(struct sk_buff *skb, struct netlink_callback *cb, u64 after, u64 *id)

@@ -88,20 +88,25 @@ static const struct gs_share *share_of(const struct gs_group *group, const struc
 	return node ? &node->share : &group->share;
 }
 
-/* On @dev, or on all of them. */
-static unsigned int clients_of(const struct gs_group *group, const struct gs_device *dev)
+/* Which stand in the group itself and, with @below, in any below it; on @dev, or on all. */
+static unsigned int clients_of(const struct gs_group *group, const struct gs_device *dev,
+			       bool below)
 {
 	const struct gs_node *node;
 	unsigned int n = 0;
 
-	list_for_each_entry(node, &group->nodes, of_group)
-		n += dev && node->dev != dev ? 0 : node->clients;
+	list_for_each_entry(node, &group->nodes, of_group) {
+		if (!dev || node->dev == dev)
+			n += below ? node->present : node->clients;
+	}
 	return n;
 }
 
 /*
- * What the children of @parent were given. There may be thousands of them and a
- * dump asks for each, so the sum is kept until some group is set or goes.
+ * What the children of @parent were given, and the clients in its tenants' parts. There
+ * may be thousands of them and a dump asks for each, so the sum is kept until some
+ * group is set or goes, or some client comes, moves or goes. A part counts only while
+ * there are clients in it or below it.
  */
 static const struct gs_sum *sum_of(struct gs_group *parent, const struct gs_device *dev)
 {
@@ -115,6 +120,11 @@ static const struct gs_sum *sum_of(struct gs_group *parent, const struct gs_devi
 	*sum = (struct gs_sum) { .settings = gs.settings, .device = id };
 	list_for_each_entry(child, &parent->children, sibling) {
 		share = share_of(child, dev);
+		if (gs_tenant_is(child)) {
+			sum->clients += clients_of(child, dev, false);
+			if (!clients_of(child, dev, true))
+				continue;
+		}
 		if (share->class == GS_CLASS_IDLE)
 			sum->idle += share->weight;
 		else
@@ -126,7 +136,8 @@ static const struct gs_sum *sum_of(struct gs_group *parent, const struct gs_devi
 /*
  * The part of the device that the group gets if all others want some too: at
  * each level its weight among all that compete there, which are its sibling
- * groups and its parent's own clients. The idle class gets what others leave.
+ * groups, the parts of tenants, and its parent's own clients if all of that is one
+ * tenant's. The idle class gets what others leave.
  */
 static u32 entitled(const struct gs_group *group, const struct gs_device *dev)
 {
@@ -137,8 +148,12 @@ static u32 entitled(const struct gs_group *group, const struct gs_device *dev)
 
 	for (; group->parent; group = group->parent) {
 		sum = sum_of(group->parent, dev);
-		busy = sum->busy + (u64)GS_WEIGHT_DEFAULT * clients_of(group->parent, dev);
+		busy = sum->busy +
+		       (u64)GS_WEIGHT_DEFAULT * clients_of(group->parent, dev, false);
 		share = share_of(group, dev);
+		/* A part that nobody is in, but would compete if somebody came. */
+		if (gs_tenant_is(group) && !clients_of(group, dev, true))
+			busy += share->weight;
 		if (share->class == GS_CLASS_IDLE && busy)
 			return 0;
 		part = div64_u64(part * share->weight,
@@ -167,7 +182,8 @@ void gs_share_fill(struct gpushare_share *arg, struct kgroup *group,
 	arg->parent = group->core->parent ? group->core->parent->id : 0;
 	arg->min_free = 0;
 	arg->entitled_permille = entitled(group->core, dev);
-	arg->clients = clients_of(group->core, dev);
+	arg->clients = clients_of(group->core, dev, false) + sum_of(group->core, dev)->clients;
+	gs_tenant_fill(arg, group);
 }
 
 /* As the caller sees it in its cgroup namespace. Takes locks of the kernel's own. */
@@ -238,21 +254,21 @@ static struct kdevice *device_of(u32 id)
 static int set_made(struct kgroup *group, struct cgroup *cg, struct gpushare_share *arg, u64 *now)
 {
 	struct kdevice *device = device_of(arg->device);
-	struct kgroup *found;
+	struct gs_group *found;
 	int ret;
 
 	if (IS_ERR(device))
 		return PTR_ERR(device);
 	if (device) {
 		kobject_get(&device->kobj);
-		ret = gs_nodes_for(cg, device, now, &found);
+		ret = gs_place_for(cg, 0, device, now, &found);
 		kobject_put(&device->kobj);
 		if (ret)
 			return ret;
 		/* It went while nodes were made: the caller makes it anew. */
-		if (found->id.id != cgroup_id(cg))
+		if (found->id != cgroup_id(cg))
 			return -EAGAIN;
-		group = found;
+		group = gs_kgroup(found);
 	}
 	ret = apply(group, device, arg, *now);
 	if (!ret)
@@ -260,50 +276,79 @@ static int set_made(struct kgroup *group, struct cgroup *cg, struct gpushare_sha
 	return ret;
 }
 
-/* Find or make the group, change it, drop it if nothing is left. */
-static int try_set(struct cgroup *cg, struct gpushare_share *arg)
+/* What an administrator sets is one's own doing no more. */
+static int make_and_set(struct cgroup *cg, struct gpushare_share *arg, u64 maker, u64 *now,
+			bool *made)
 {
-	struct kgroup *group, *gone = NULL;
+	struct kgroup *group = gs_group_make(cg, maker, now, made);
+	u64 was;
+	int ret;
+
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+	was = group->maker;
+	if (!was || maker)
+		return set_made(group, cg, arg, now);
+	ret = gs_group_assign(cg, 0, now);
+	if (ret)
+		return ret;
+	ret = set_made(gs_group_of(cg), cg, arg, now);
+	if (ret)
+		gs_group_assign(cg, was, now);
+	return ret;
+}
+
+/* Find or make the group, change it, drop it if nothing is left. */
+static int try_set(struct cgroup *cg, struct gpushare_share *arg, u64 maker)
+{
+	bool made = false, keep = false;
+	struct kgroup *group;
 	u64 now = gs_lock();
 	int ret;
 
-	group = gs_group_by_id(cgroup_id(cg));
 	/* What has no share has nothing to reset. */
-	if (!group && !arg->mask) {
+	if (!gs_group_of(cg) && !arg->mask) {
 		ret = IS_ERR(device_of(arg->device)) ? -ENODEV : -ENOENT;
 		gs_unlock();
 		return ret;
 	}
 	do {
-		group = gs_group_make(cg, &now);
-		ret = IS_ERR(group) ? PTR_ERR(group) : set_made(group, cg, arg, &now);
+		ret = make_and_set(cg, arg, maker, &now, &made);
 	} while (ret == -EAGAIN);
-	/* Too deep; or what would be below it was promised more than it has. */
-	if (IS_ERR(group) && ret == -EINVAL)
-		ret = -EUSERS;
-	if (IS_ERR(group) && ret == -ENOSPC) {
+	if (!ret) {
+		keep = true;
+		if (made)
+			ret = gs_regroup(cg, &now);
+	}
+	/* What is to be below it was promised more than it has. */
+	if (ret == -ENOSPC) {
 		arg->min_free = 0;
 		ret = -EBUSY;
 	}
-	group = gs_group_by_id(cgroup_id(cg));
-	if (group && !has_share(group)) {
-		gs_group_take_out(group, now);
-		gone = group;
-	}
+	/* Too deep. */
+	if (ret == -EINVAL)
+		ret = -EUSERS;
+	group = gs_group_of(cg);
+	if (group && (!has_share(group) || (keep && ret)))
+		gs_group_leave(group, &now);
 	gs_unlock();
-	if (gone)
-		gs_group_destroy(gone);
 	return ret;
 }
 
 /* What removed cgroups had is not in the way of the living. */
 static int set(struct cgroup *cg, struct gpushare_share *arg)
 {
-	int ret = try_set(cg, arg);
+	u64 maker = capable(CAP_SYS_ADMIN) ? 0 : gs_tenant_current();
+	int ret = try_set(cg, arg, maker);
 
 	if ((ret == -EBUSY || ret == -EUSERS) && gs_collect_groups())
-		ret = try_set(cg, arg);
+		ret = try_set(cg, arg, maker);
 	return ret;
+}
+
+static bool names_part(const struct gpushare_share *arg)
+{
+	return arg->cgroup_fd == -1 && arg->group >= GPUSHARE_PART_FIRST;
 }
 
 int gs_share_set(struct gpushare_share *arg)
@@ -317,6 +362,8 @@ int gs_share_set(struct gpushare_share *arg)
 	ret = check(arg);
 	if (ret)
 		return ret;
+	if (names_part(arg))
+		return -EINVAL;
 	cg = gs_cgroup_find(arg->cgroup_fd, arg->group);
 	if (IS_ERR(cg))
 		return PTR_ERR(cg);
@@ -334,6 +381,14 @@ int gs_share_set(struct gpushare_share *arg)
 	return ret;
 }
 
+/* A tenant's part of a group that is to be seen. */
+static struct kgroup *part_below(u64 id, struct cgroup *view)
+{
+	struct kgroup *part = gs_group_by_id(id);
+
+	return part && cgroup_is_descendant(part->cgroup, view) ? part : NULL;
+}
+
 /* The group that GET speaks of; its cgroup is referenced in *@cg. */
 static struct kgroup *find(struct gpushare_share *arg, struct cgroup *view, struct cgroup **cg,
 			   u64 *now)
@@ -342,8 +397,10 @@ static struct kgroup *find(struct gpushare_share *arg, struct cgroup *view, stru
 
 	if (arg->flags & GPUSHARE_GET_NEXT)
 		group = gs_group_after(arg->group, view, now);
+	else if (names_part(arg))
+		group = part_below(arg->group, view);
 	else
-		group = gs_group_by_id(cgroup_id(view));
+		group = gs_group_of(view);
 	if (group) {
 		*cg = group->cgroup;
 		cgroup_get(*cg);
@@ -366,12 +423,15 @@ static bool may_read(struct cgroup *cg, const struct gpushare_share *arg)
 	return sees || !gs_cgroup_may_share(cg, arg->cgroup_fd, arg->authority_fd);
 }
 
-/* The cgroup that is named, if the caller may read its share, or for NEXT what it may list. */
+/*
+ * The cgroup that is named, if the caller may read its share; what it may list for NEXT
+ * and for a tenant's part.
+ */
 static struct cgroup *view_of(const struct gpushare_share *arg)
 {
 	struct cgroup *cg;
 
-	if (arg->flags & GPUSHARE_GET_NEXT)
+	if (arg->flags & GPUSHARE_GET_NEXT || names_part(arg))
 		return gs_cgroup_view(capable(CAP_SYS_ADMIN)) ?: ERR_PTR(-ENOENT);
 	cg = gs_cgroup_find(arg->cgroup_fd, arg->group);
 	if (IS_ERR(cg) || may_read(cg, arg))

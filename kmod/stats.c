@@ -59,7 +59,7 @@ void gs_stats_group(struct gpushare_stats *arg, const struct kgroup *group,
 	lockdep_assert_held(&gs.lock);
 	arg->what = GPUSHARE_STATS_GROUP;
 	arg->id = group->id.id;
-	arg->group = group->id.id;
+	arg->group = gs_group_whole(group->core)->id;
 	arg->device = device ? device->id.id : GPUSHARE_ALL_DEVICES;
 	arg->now_ns = now;
 	if (device)
@@ -94,7 +94,8 @@ void gs_stats_client(struct gpushare_stats *arg, const struct kclient *c, u64 no
 	arg->what = GPUSHARE_STATS_CLIENT;
 	arg->id = c->id.id;
 	arg->device = c->device->id.id;
-	arg->group = core->group ? core->group->id : 0;
+	arg->group = gs_group_whole(core->group)->id;
+	arg->part = gs_tenant_is(core->group) ? core->group->id : 0;
 	arg->now_ns = now;
 	arg->usage_ns = gs_client_usage(core);
 	arg->wait_ns = core->wait;

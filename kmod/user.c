@@ -100,18 +100,6 @@ static DEFINE_SPINLOCK(payers_lock);	/* a leaf */
 static struct rb_root payers = RB_ROOT;
 static unsigned int total[GS_NR_LIMITS];
 
-/* The user who is charged for what the caller asks for. */
-static kuid_t who_pays(void)
-{
-	const struct user_namespace *ns = current_user_ns();
-
-	if (ns == &init_user_ns)
-		return current_uid();
-	while (ns->parent != &init_user_ns)
-		ns = ns->parent;
-	return uid_eq(ns->owner, GLOBAL_ROOT_UID) ? current_uid() : ns->owner;
-}
-
 static int by_id(struct rb_node *rb, const struct rb_node *other)
 {
 	const struct gs_payer *a = rb_entry(rb, struct gs_payer, rb);
@@ -227,7 +215,7 @@ int gs_user_charge(struct gs_payers *by, enum gs_limit what, struct cgroup *cg)
 	/* Asked of everybody, so it isn't for the audit log. */
 	bool admin = ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 	int level, levels = min(cg->level, LEVELS);
-	u64 left, user = __kuid_val(who_pays());
+	u64 left, user = __kuid_val(gs_tenant_user());
 	struct gs_payer *spare;
 
 	spare = make_spare(levels + 1);

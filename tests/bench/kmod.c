@@ -9,11 +9,15 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include "lib.h"
 
 #define ROUNDS	25
 #define FEW	100
 #define MANY	10000
+#define GROUPS	1000
+#define WAITING	3000
+#define OVER	1000
 
 static int by_value(const void *a, const void *b)
 {
@@ -222,14 +226,12 @@ static double list(int fd, unsigned int clients)
 /* Each of ten thousand clients is found as quickly as each of a hundred. */
 static void many(uint32_t device)
 {
-	struct rlimit most = { MANY + 100, MANY + 100 };
 	struct gpushare_attach a = { .size = sizeof(a), .device = device, .set_fd = -1 };
 	double few[ROUNDS], each;
 	static int fds[MANY];
 	int i, fd = arb_open();
 	uint64_t t = 0;
 
-	EXPECT_EQ(0, setrlimit(RLIMIT_NOFILE, &most));
 	for (i = 0; i < MANY; i++) {
 		if (i == FEW) {
 			for (t = 0; t < ROUNDS; t++)
@@ -251,14 +253,168 @@ static void many(uint32_t device)
 	close(fd);
 }
 
+static int set(int fd, const char *path, uint32_t mask, uint32_t reset)
+{
+	struct gpushare_share s = { .size = sizeof(s), .authority_fd = -1, .mask = mask,
+		.reset = reset, .weight = 100 };
+	int r;
+
+	s.cgroup_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = arb_call(fd, GPUSHARE_SHARE_SET, &s);
+	close(s.cgroup_fd);
+	return r;
+}
+
+/*
+ * How long others wait, at most, while somebody gives a cgroup a share and takes it
+ * again, in ms. There is one processor: who has it and the lock lets nobody else run, so
+ * what comes first in all else is late by just that.
+ */
+static double others_wait(uint32_t device, const char *path)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	struct gpushare_stats s;
+	uint64_t at, longest = 0;
+	int fd = arb_open();
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		CHILD(!set(fd, path, GPUSHARE_SHARE_WEIGHT, 0));
+		CHILD(!set(fd, path, 0, GPUSHARE_SHARE_ALL));
+		_exit(0);
+	}
+	EXPECT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	while (!waitpid(pid, NULL, WNOHANG)) {
+		at = now_ns() + MS / 5;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+				&(struct timespec){ at / 1000000000, at % 1000000000 }, NULL);
+		EXPECT_EQ(0, stats(fd, GPUSHARE_STATS_DEVICE, device, 0, &s));
+		at = now_ns() - at;
+		if (at > longest)
+			longest = at;
+	}
+	EXPECT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){}));
+	close(fd);
+	return (double)longest / MS;
+}
+
+/* A group that comes between, and goes, with 1,000 below it that 8 devices know. */
+static void adopt(void)
+{
+	uint32_t devices[8];
+	int i, j, fd = arb_open();
+	char *top, path[300];
+
+	top = cg_new(CGROOT, "bench-adopt");
+	for (j = 0; j < 8; j++)
+		devices[j] = device_new();
+	for (i = 0; i < GROUPS; i++) {
+		snprintf(path, sizeof(path), "%s/g%d", top, i);
+		ASSERT_EQ(0, mkdir(path, 0755));
+		for (j = 0; j < 8; j++)
+			EXPECT_EQ(0, share_set(fd, path, devices[j], 100));
+	}
+	say("kmod-adopt-others-wait", others_wait(devices[0], top), "ms", 10);
+	for (i = 0; i < GROUPS; i++) {
+		snprintf(path, sizeof(path), "%s/g%d", top, i);
+		rmdir(path);
+	}
+	cg_remove(top);
+	for (j = 0; j < 8; j++)
+		device_remove(devices[j]);
+	close(fd);
+}
+
+/* A group goes in which 3,000 clients wait. */
+static void empty(void)
+{
+	uint32_t device = device_new();
+	int i, fd = arb_open();
+	struct client first;
+	char *path;
+	char ch;
+	pid_t pid;
+	int up[2];
+
+	path = cg_new(CGROOT, "bench-empty");
+	EXPECT_EQ(0, share_set(fd, path, 0, 100));
+	first = client_new(device);
+	EXPECT_EQ(0, acquire(&first, 0, 0));
+	EXPECT_EQ(0, pipe(up));
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(path));
+		for (i = 0; i < WAITING; i++) {
+			struct gpushare_attach a = { .size = sizeof(a), .device = device,
+				.set_fd = -1 };
+			struct client c = { .fd = arb_open() };
+
+			CHILD(!arb_call(c.fd, GPUSHARE_ATTACH, &a));
+			CHILD(acquire(&c, GPUSHARE_WAIT_NONBLOCK, 0) == -EAGAIN);
+		}
+		CHILD(write(up[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(1, read(up[0], &ch, 1));
+	say("kmod-empty-others-wait", others_wait(device, path), "ms", 10);
+	kill(pid, SIGKILL);
+	reap(pid);
+	device_remove(device);
+	cg_remove(path);
+	close(fd);
+}
+
+/* How long STATS of a device takes while @n clients are past grace on it, in ns. */
+static double stats_with_over(int n)
+{
+	struct gpushare_device d = { .mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_GRACE,
+		.slice_us = 100, .grace_us = 1000 };
+	uint32_t device = device_add(&d);
+	double ns[ROUNDS];
+	struct gpushare_stats s = {};
+	static int fds[OVER];
+	int i, fd = arb_open();
+	uint64_t t;
+
+	for (i = 0; i < n; i++) {
+		struct gpushare_attach a = { .size = sizeof(a), .device = device, .set_fd = -1 };
+		struct client c = { .fd = arb_open() };
+		int r;
+
+		ASSERT_EQ(0, arb_call(c.fd, GPUSHARE_ATTACH, &a));
+		r = acquire(&c, GPUSHARE_WAIT_NONBLOCK, 0);
+		EXPECT_TRUE(!r || r == -EAGAIN);
+		fds[i] = c.fd;
+	}
+	for (i = 0; i < 60000 && s.overruns < (unsigned int)n - 1; i++) {
+		EXPECT_EQ(0, stats(fd, GPUSHARE_STATS_DEVICE, device, 0, &s));
+		nap(10);
+	}
+	EXPECT_EQ(n - 1, s.overruns);
+	for (i = 0; i < ROUNDS; i++) {
+		t = now_ns();
+		EXPECT_EQ(0, stats(fd, GPUSHARE_STATS_DEVICE, device, 0, &s));
+		ns[i] = now_ns() - t;
+	}
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+	close(fd);
+	device_remove(device);
+	return median(ns, ROUNDS);
+}
+
 TEST_LIMIT(bench, 600)
 {
 	/* turn by turn: by fairness one that had less time might go on */
 	struct gpushare_device rr = { .mask = GPUSHARE_DEV_POLICY, .policy = GPUSHARE_POLICY_RR };
+	struct rlimit most = { MANY + 100, MANY + 100 };
 	uint32_t device;
 	cpu_set_t one;
 
 	need_arbiter();
+	EXPECT_EQ(0, setrlimit(RLIMIT_NOFILE, &most));
 	/*
 	 * All on one processor, as the scheduler does by itself with a futex's
 	 * two: waking an emulated processor that sleeps takes as long as the
@@ -277,6 +433,9 @@ TEST_LIMIT(bench, 600)
 	device = device_new();
 	many(device);
 	device_remove(device);
+	adopt();
+	empty();
+	say("kmod-stats-of-overrunners", stats_with_over(OVER) / stats_with_over(10), "x-ten", 1.5);
 }
 
 TEST_MAIN()

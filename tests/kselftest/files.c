@@ -211,7 +211,7 @@ TEST(debugfs_shows_the_tree)
 	snprintf(line, sizeof(line), "group %llu: weight 100 class 0\n",
 		 (unsigned long long)cg_id(CGROOT));
 	EXPECT_EQ(0, strncmp(line, text, strlen(line)));
-	snprintf(line, sizeof(line), "\n  client %llu: device %u pid %d waiting ",
+	snprintf(line, sizeof(line), "\n    client %llu: device %u pid %d waiting ",
 		 (unsigned long long)c.id, c.device, getpid());
 	EXPECT_TRUE(strstr(text, line));
 	snprintf(line, sizeof(line), "\n  group %llu: weight 321 class 0\n",

@@ -236,7 +236,9 @@ struct gs_node {
 	struct list_head spent;	/* in gs_device.spent, or in a throttled node's parked */
 	struct list_head parked;
 	s64 owed;		/* of the guarantee, in this epoch */
-	u64 got;		/* used in this epoch */
+	u64 got;		/* used in this epoch, or of it in the last */
+	u64 favoured;		/* virtual time it is ahead by as it was guaranteed */
+	u64 late;		/* for how long it held on when it was asked to yield */
 	u64 wanted_at;		/* since when it wants to run, 0: it doesn't */
 	u64 wanted;		/* for how long it did in this epoch */
 	u64 epoch;		/* the epoch that the four above belong to */

@@ -303,17 +303,12 @@ static void shift(struct gs_queue *q, struct gs_entity *e, s64 by)
 		q->rest += by * (s64)e->weight;
 }
 
-/* Bring a debt that isn't to be paid down to one slice. */
-void gs_fair_forgive(struct gs_device *dev, struct gs_entity *e)
+/* So much of what the entity is ahead by isn't to be paid back. */
+void gs_fair_forgive(struct gs_entity *e, u64 virtual)
 {
-	struct gs_queue *q = gs_queue_of(e);
-	s64 much = gs_fair_ahead(e) - (s64)bound(dev, e);
-
-	if (much > 0) {
-		shift(q, e, -much);
-		if (e->queued)
-			gs_tree_refresh(&e->link);
-	}
+	shift(gs_queue_of(e), e, -(s64)virtual);
+	if (e->queued)
+		gs_tree_refresh(&e->link);
 }
 
 /*

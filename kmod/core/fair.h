@@ -97,7 +97,7 @@ void gs_fair_count(struct gs_device *dev, struct gs_entity *e);
 void gs_fair_return(struct gs_device *dev, struct gs_entity *e);
 void gs_fair_leave(const struct gs_device *dev, struct gs_entity *e);
 void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns);
-void gs_fair_forgive(struct gs_device *dev, struct gs_entity *e);
+void gs_fair_forgive(struct gs_entity *e, u64 virtual);
 void gs_fair_settle(struct gs_device *dev, struct gs_entity *e);
 bool gs_fair_eligible(struct gs_entity *e);
 bool gs_fair_owes(const struct gs_device *dev, struct gs_entity *e);

@@ -17,8 +17,18 @@
  * the one served least in proportion to its min goes first (start-time fair
  * queueing with min as weight). When it has its quota it competes by weight as
  * all others do, so min is a floor, not a cap: a group gets the larger of its
- * min and its part by weight. For this, what it gets as a guarantee is charged
- * by weight too, but a debt that is left at the end of an epoch is forgiven.
+ * min and its part by weight, and no more. Two things see to that:
+ *
+ *  - What it gets as a guarantee is charged by weight too, so that the others are
+ *    served next. What it is ahead by at the end of an epoch is forgiven, or it would
+ *    have nothing but its min for long after that is enough; but only what it is ahead
+ *    by because of the guarantee (and not as others didn't want their time), and but
+ *    for what a slice and its own pieces make anybody ahead by. Where its part by
+ *    weight is the larger one it isn't ahead by more than that when the others had
+ *    theirs, and nothing is forgiven. Example: weights 100:200, min 30 %, an epoch of
+ *    100 ms: it has 30, the others 60, so all are even, and of the rest it has a third.
+ *  - Its last piece goes beyond its quota, as it can't be cut. That much is taken off
+ *    the next one: 6 ms pieces in a quota of 50 ms gave 54 %.
  *
  * A group that doesn't want to run isn't owed: only time in which it waited or
  * ran counts, and an idle group saves nothing up.
@@ -43,6 +53,9 @@
 /* A shortfall is carried on for at most so many epochs. */
 #define ROLL_MOST 8
 
+/* How late it was counts less by so much with each epoch: a piece may take several quotas. */
+#define LATE_FADES 16
+
 /* History answers a shortfall with at most so many times the quota. */
 #define HISTORY_MOST 4
 
@@ -64,6 +77,31 @@ static u64 wanted_until(const struct gs_node *node, u64 now)
 	return node->wanted + (node->wanted_at && now > from ? now - from : 0);
 }
 
+/* What it is ahead by as it was guaranteed, but for what anybody may be ahead by. */
+static void forgive(struct gs_node *node)
+{
+	u64 keep = gs_virtual(&node->entity, node->dev->conf.slice + node->late);
+	s64 ahead = gs_fair_ahead(&node->entity);
+
+	node->favoured = min_t(u64, node->favoured, max_t(s64, ahead, 0));
+	if (node->favoured <= keep)
+		return;
+	gs_fair_forgive(&node->entity, node->favoured - keep);
+	node->favoured = keep;
+}
+
+/* The node ran for @ns, and was owed time if @owed. */
+static void favour(struct gs_node *node, u64 ns, bool owed)
+{
+	s64 ahead = gs_fair_ahead(&node->entity);
+	u64 by = gs_virtual(&node->entity, ns);
+
+	/* Others ran since: what was paid back by that is no favour any more. */
+	node->favoured = min_t(u64, node->favoured, max_t(s64, ahead - (s64)by, 0));
+	if (owed)
+		node->favoured = min_t(u64, node->favoured + by, max_t(s64, ahead, 0));
+}
+
 /*
  * The node's epoch is over: what it is owed in the next one. @end: when it was
  * over. Called before the device's own epoch_start moves on, or late.
@@ -72,6 +110,7 @@ static void next_quota(struct gs_node *node, u64 wanted, u64 length)
 {
 	struct gs_device *dev = node->dev;
 	u64 quota = quota_of(node, dev->conf.epoch), due = quota_of(node, wanted);
+	u64 beyond = min_t(u64, max_t(s64, -node->owed, 0), node->late);
 	s64 missed = 0, idle;
 	u32 part = 1000;
 
@@ -91,10 +130,11 @@ static void next_quota(struct gs_node *node, u64 wanted, u64 length)
 		quota = div_u64(quota * 1000, part);
 		break;
 	}
-	node->owed = quota + missed;
-	node->got = 0;
+	node->owed = quota + missed - beyond;
+	node->got = beyond;
 	node->wanted = 0;
-	gs_fair_forgive(dev, &node->entity);
+	forgive(node);
+	node->late -= node->late / LATE_FADES;
 }
 
 /* A node that took no part in the last epochs' ends catches up. */
@@ -181,7 +221,7 @@ void gs_min_charge(struct gs_client *c, u64 ns)
 {
 	struct gs_device *dev = c->dev;
 	const struct gs_entity *e = &c->entity;
-	u64 due = ns;
+	u64 due = ns, now = c->charged;
 	struct gs_node *node;
 
 	if (!c->node->assured)
@@ -192,6 +232,9 @@ void gs_min_charge(struct gs_client *c, u64 ns)
 		if (!node->min)
 			continue;
 		catch_up(node);
+		favour(node, due, node->owed > 0);
+		if (c->flags & GS_PREEMPT)
+			node->late = clamp_t(u64, now - c->preempted, node->late, dev->conf.grace);
 		node->got += due;
 		node->owed -= due;
 		if (gs_tree_in(&node->behind)) {
@@ -302,6 +345,8 @@ static void close_epoch(struct gs_device *dev, u64 now)
 		close_node(behind_node(l), now);
 	list_for_each_entry_safe(node, n, &dev->spent, spent) {
 		close_node(node, now);
+		if (node->owed <= 0)
+			continue;	/* its last piece was worth several quotas */
 		list_del_init(&node->spent);
 		gs_tree_insert(&dev->behind, &node->behind);
 	}
@@ -368,6 +413,8 @@ void gs_min_set(struct gs_node *node, u32 min)
 	if (!node->min) {
 		node->epoch = dev->epoch;
 		node->got = 0;
+		node->favoured = 0;
+		node->late = 0;
 		node->wanted = 0;
 		node->history = 1000;
 		node->behind.key = dev->behind_time;

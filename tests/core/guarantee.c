@@ -168,6 +168,122 @@ TEST(min_is_a_floor)
 	bed_end(&b);
 }
 
+/* What each of three with these weights and mins is due: its part, or its min if that is more. */
+static void dues(const u32 *weight, const u32 *min, unsigned int n, double *due)
+{
+	bool floor[4] = { false };
+	double rest, weights;
+	unsigned int i, round;
+
+	for (round = 0; round < n; round++) {
+		rest = 1000, weights = 0;
+		for (i = 0; i < n; i++) {
+			rest -= floor[i] ? min[i] : 0;
+			weights += floor[i] ? 0 : weight[i];
+		}
+		for (i = 0; i < n; i++) {
+			due[i] = floor[i] ? min[i] : rest * weight[i] / weights;
+			floor[i] |= due[i] < min[i];
+		}
+	}
+}
+
+static const struct {
+	u64 slice;
+	u64 block[3];		/* of each */
+	bool jitter;		/* from one to two of them */
+	u64 pause;		/* each wants nothing for so long after a piece */
+} grains[] = {
+	{ 2 * MS, { 100 * US, 100 * US, 100 * US }, false, 0 },
+	{ 4 * MS, { 4 * MS, 4 * MS, 4 * MS }, false, 0 },
+	{ 2 * MS, { 6 * MS, 6 * MS, 6 * MS }, false, 0 },
+	{ 2 * MS, { 6 * MS, 200 * US, 200 * US }, false, 0 },
+	{ 2 * MS, { 200 * US, 6 * MS, 3 * MS }, false, 0 },
+	{ 2 * MS, { 6 * MS, 6 * MS, 6 * MS }, true, 0 },
+	{ 4 * MS, { 4 * MS, 4 * MS, 4 * MS }, false, 20 * US },
+	{ 2 * MS, { 6 * MS, 4 * MS, 2 * MS }, true, 20 * US },
+};
+
+static const struct {
+	unsigned int n;
+	u32 weight[3], min[3];
+} mixes[] = {
+	{ 2, { 100, 200 }, { 0, 0 } },
+	{ 2, { 100, 200 }, { 100, 0 } },
+	{ 2, { 100, 200 }, { 300, 0 } },
+	{ 2, { 100, 200 }, { 330, 0 } },
+	{ 2, { 100, 200 }, { 340, 0 } },
+	{ 2, { 100, 200 }, { 500, 0 } },
+	{ 2, { 100, 200 }, { 300, 600 } },
+	{ 3, { 100, 200, 100 }, { 200, 0, 0 } },
+	{ 3, { 100, 200, 100 }, { 400, 100, 0 } },
+	/* Last, as it can't be had with pauses: in each of them another begins a piece. */
+	{ 2, { 100, 900 }, { 800, 0 } },
+};
+
+/* One mix, each in a group of its own, @levels deep with the same min at each. */
+static unsigned int off_by(u32 way, unsigned int mix, unsigned int grain, unsigned int levels)
+{
+	unsigned int n = mixes[mix].n, i, k, most = 0;
+	struct gs_device_conf conf;
+	struct gs_device *dev;
+	struct tenant *t[3];
+	u64 all = 20 * SEC;
+	double due[3], off;
+
+	bed_init(&b);
+	gs_device_conf_init(&conf);
+	conf.min_way = way;
+	conf.slice = grains[grain].slice;
+	dev = bed_device(&b, &conf);
+	for (i = 0; i < n; i++) {
+		struct gs_group *g = NULL;
+
+		for (k = 0; k < levels; k++) {
+			g = bed_group(&b, g, mixes[mix].weight[i]);
+			bed_set(&b, g, SHARE(.min = mixes[mix].min[i]), GS_SHARE_MIN);
+		}
+		t[i] = bed_tenant(&b, g, dev, grains[grain].block[i]);
+		t[i]->jitter = grains[grain].jitter;
+		t[i]->pause = grains[grain].pause;
+		t[i]->burst = t[i]->pause ? t[i]->block : 0;
+		bed_start(t[i]);
+	}
+	bed_run(&b, b.now + all);
+	dues(mixes[mix].weight, mixes[mix].min, n, due);
+	for (i = 0; i < n; i++) {
+		off = (double)bed_usage(t[i]) * 1000 / (double)all - due[i];
+		off = off < 0 ? -off : off;
+		most = off > most ? (unsigned int)(off + 0.5) : most;
+	}
+	bed_end(&b);
+	return most;
+}
+
+/*
+ * A floor is a floor: nobody gets more for it than what it is, or than its part by
+ * weight if that is more, whatever the pieces are and however a quota is kept.
+ */
+TEST_LIMIT(min_gives_no_more_than_it_says, 120)
+{
+	unsigned int i, k, levels, off, most = 0;
+	u32 way;
+
+	for (way = 0; way < GS_NR_MIN_WAYS; way++)
+		for (i = 0; i < ARRAY_SIZE(mixes); i++)
+			for (k = 0; k < ARRAY_SIZE(grains); k++)
+				for (levels = 1; levels <= 3; levels += 2) {
+					if (grains[k].pause && i == ARRAY_SIZE(mixes) - 1)
+						continue;
+					off = off_by(way, i, k, levels);
+					if (off > 10)
+						test_fail("way %u, mix %u, grain %u, %u levels: %u of 1000 off",
+							  way, i, k, levels, off);
+					most = off > most ? off : most;
+				}
+	printf("# at most %u of 1000 off\n", most);
+}
+
 /* What a guarantee gave isn't a debt when it ends. */
 TEST(a_guarantee_leaves_no_debt)
 {

@@ -220,7 +220,10 @@ void eval_guarantees(FILE *out, const struct suite *suite)
 		"  becomes of a quota that was missed. *naive* forgets it, *rollover* adds it to\n"
 		"  the next.\n\n"
 		"Where a goal is reached, *passed by* says by how much on average (paper, rollover,\n"
-		"pairs: 2.8 %%).\n\n", SECONDS);
+		"pairs: 2.8 %%). A floor is to be no more than a floor: a piece that goes beyond a\n"
+		"quota is taken off the next one. So a second of kernels that can't be cut ends as\n"
+		"often a piece below its goal as above it, which QoSreach counts as missed; *within\n"
+		"5 %%* doesn't.\n\n", SECONDS);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		memset(results, 0, sizeof(results));
 		run_all(results, suite, all, &tables[i]);

@@ -50,6 +50,9 @@
  * (but a wish may overtake a QUIET message: who has a bell sends none). Unknown bits
  * of 0..7 make it no wish at all.
  *
+ * A command with files may be answered with -ETIMEDOUT, if they can't be looked at in
+ * time; the connection ends with that.
+ *
  * A message that isn't whole, is of unknown version, claims another length than
  * it has, or sends files where none are named ends the connection. Anything
  * that an ioctl would refuse is only refused.

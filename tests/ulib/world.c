@@ -196,11 +196,6 @@ static void module_start(struct world *w)
 
 void world_start_with(struct world *w, const char *const *more)
 {
-	static const char *const valgrind[] = {
-		"valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite,possible",
-		"--error-exitcode=9",
-	};
-	const char *all[40], **argv = all;
 	const char *args[32] = {
 		world_daemon(), "--foreground", "--socket", w->arbiter, "--state", w->state,
 		"--pci", w->pci, "--idle-exit", "0",
@@ -211,17 +206,13 @@ void world_start_with(struct world *w, const char *const *more)
 		n++;
 	while (more && *more && n < 31)
 		args[n++] = *more++;
-	memcpy(all, valgrind, sizeof(valgrind));
-	memcpy(all + 5, args, sizeof(args));
-	if (!getenv("TEST_VALGRIND"))
-		argv += 5;
 	w->daemon = fork();
 	ASSERT_GE(w->daemon, 0);
 	if (!w->daemon) {
 		alarm(0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execvp(argv[0], (char **)argv);
-		perror(argv[0]);
+		execv(args[0], (char **)args);
+		perror(args[0]);
 		_exit(127);
 	}
 	ASSERT_TRUE(WAIT_FOR(is_there(w->arbiter)));

@@ -25,6 +25,8 @@ int bell_hang(struct peer *p)
 {
 	int err;
 
+	if (p->bell.fd >= 0)
+		return 0;	/* an earlier client's of this connection */
 	p->bell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->bell.fd < 0)
 		return -errno;

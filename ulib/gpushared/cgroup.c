@@ -11,13 +11,11 @@
 #include <fcntl.h>
 #include <dirent.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "gpushared.h"
@@ -108,7 +106,7 @@ int cgroup_id_of_path(const char *path, uint64_t *id)
 }
 
 /* An open file's path, if it lies below our mount. */
-static int path_of_open(int fd, char *path, size_t size)
+int cgroup_path_of_open(int fd, char *path, size_t size)
 {
 	char link[64], full[CGROUP_PATH_MAX];
 	size_t skip = strlen(mount_point);
@@ -181,7 +179,7 @@ int cgroup_path_of_id(uint64_t id, char *path, size_t size)
 	if (fd < 0 && errno != EPERM)
 		return -ENOENT;
 	if (fd >= 0) {
-		err = path_of_open(fd, path, size);
+		err = cgroup_path_of_open(fd, path, size);
 		close(fd);
 		return err ? err : leads_to(path, id) ? 0 : -ENOENT;
 	}
@@ -192,17 +190,15 @@ int cgroup_path_of_id(uint64_t id, char *path, size_t size)
 }
 
 /* A directory that a peer has sent: it may come from another mount of the same tree. */
-int cgroup_path_of_fd(int fd, char *path, size_t size, uint64_t *id)
+int cgroup_path_of_seen(const struct gs_seen *seen, char *path, size_t size, uint64_t *id)
 {
-	struct statfs fs;
-	struct stat st;
-
-	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC || fstat(fd, &st) ||
-	    !S_ISDIR(st.st_mode))
+	if (!seen->cgroup || !S_ISDIR(seen->mode))
 		return -EBADF;
-	*id = st.st_ino;
-	if (!path_of_open(fd, path, size) && leads_to(path, *id))
+	*id = seen->ino;
+	if (seen->path[0] && strlen(seen->path) < size && leads_to(seen->path, *id)) {
+		strcpy(path, seen->path);
 		return 0;
+	}
 	return cgroup_path_of_id(*id, path, size);
 }
 
@@ -234,12 +230,11 @@ static bool may_write(const struct peer *p, const struct stat *st)
  * May the peer divide the parent's resources? It may write the parent's
  * cgroup.subtree_control, or has that file open for writing.
  */
-int cgroup_authority(const struct peer *p, const char *path, int authority_fd)
+int cgroup_authority(const struct peer *p, const char *path, const struct gs_seen *authority)
 {
 	char control[CGROUP_PATH_MAX + 32];
-	struct stat st, given;
+	struct stat st;
 	const char *slash;
-	int flags;
 
 	if (p->admin)
 		return 0;
@@ -253,11 +248,10 @@ int cgroup_authority(const struct peer *p, const char *path, int authority_fd)
 			 (int)(slash - path - 1), path + 1);
 	if (root_fd < 0 || fstatat(root_fd, control, &st, 0))
 		return -EPERM;
-	if (authority_fd < 0)
+	if (!authority)
 		return may_write(p, &st) ? 0 : -EPERM;
-	flags = fcntl(authority_fd, F_GETFL);
-	if (flags < 0 || fstat(authority_fd, &given) || (flags & O_ACCMODE) == O_RDONLY ||
-	    (flags & O_PATH))
+	if (!authority->cgroup || authority->flags < 0 || authority->flags & O_PATH ||
+	    (authority->flags & O_ACCMODE) == O_RDONLY)
 		return -EPERM;
-	return given.st_dev == st.st_dev && given.st_ino == st.st_ino ? 0 : -EPERM;
+	return authority->dev == st.st_dev && authority->ino == st.st_ino ? 0 : -EPERM;
 }

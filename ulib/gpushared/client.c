@@ -362,7 +362,6 @@ void client_free(struct client *c)
 	if (c->waiting && !c->peer->closed)
 		answer_wait(c, -ENOTCONN);
 	list_del_init(&c->wait_link);
-	loop_remove(&c->peer->bell);
 	c->peer->client = NULL;
 	gs_client_remove(&c->core, now_ns());
 	list_del_init(&c->changed);

@@ -40,8 +40,8 @@ static int of_device(struct peer *p, unsigned int nr, struct gpushare_device *u)
 	       nr == _IOC_NR(GPUSHARE_DEVICE_SET) ? device_set(u) : device_remove(u);
 }
 
-int command_dispatch(struct peer *p, struct message *m, const int *files, unsigned int nr_files,
-		     uint32_t given)
+int command_dispatch(struct peer *p, struct message *m, const struct gs_seen *files,
+		     unsigned int nr_files, uint32_t given)
 {
 	unsigned int nr = _IOC_NR(m->head.cmd);
 
@@ -90,7 +90,8 @@ static bool is_kept(const struct gs_wire *head)
 	       nr == _IOC_NR(GPUSHARE_DEVICE_SET) || nr == _IOC_NR(GPUSHARE_DEVICE_REMOVE);
 }
 
-void command_run(struct peer *p, struct message *m, int *files, unsigned int nr_files)
+void command_run(struct peer *p, struct message *m, const struct gs_seen *files,
+		 unsigned int nr_files)
 {
 	struct gs_wire head = m->head;
 	uint32_t given, size = m->size;

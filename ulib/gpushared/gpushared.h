@@ -9,6 +9,7 @@
  *
  *	loop.c		sources of events, timers, things to be freed later
  *	peer.c		connections: who it is, receiving, answering, limits
+ *	porter.c	processes that touch what may hang: files of peers'
  *	message.c	the form of a message (the fuzzer's target)
  *	command.c	what each command does
  *	client.c	clients, their pages, waiting
@@ -67,6 +68,11 @@ struct peer {
 	gid_t gid;
 	struct client *client;
 	struct stream *stream;
+	struct porter *porter;		/* who is at its errand */
+	struct list_head errand_link;	/* in one of the lists of errands */
+	uint64_t errand_until;
+	struct gs_wire errand_head;	/* of the message that is being taken */
+	uint8_t errand;			/* ERRAND_*, or 0 */
 	uint64_t last_named;		/* group id from GPUSHARE_GROUP, kept while connected */
 };
 
@@ -149,12 +155,14 @@ __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
 
 /* main.c */
 void main_unused(void);
+int main_passed_socket(void);
 
 /* loop.c */
 int loop_init(void);
 int loop_add(struct source *s, uint32_t events);
 int loop_change(struct source *s, uint32_t events);
 void loop_remove(struct source *s);
+void loop_forget(struct source *s);
 void loop_run(void);
 void loop_end(void);
 int timer_init(struct source *s);
@@ -164,12 +172,14 @@ void timer_arm(struct source *s, uint64_t at_ns);
 void peer_accept(struct source *listener, uint32_t events);
 void peer_may_leave(int fd, bool stream);	/* so much unread */
 void peer_close(struct peer *p);
+void peer_close_all(void);
 void peer_doom(struct peer *p);
 bool peer_end_round(void);
 int peer_send(struct peer *p, const struct gs_wire *head, const void *body, size_t size,
 	      const int *files, unsigned int nr_files);
 void peer_reply(struct peer *p, const struct gs_wire *request, int result, const void *body,
 		size_t size, const int *files, unsigned int nr_files);
+void peer_buried(struct peer *p);
 
 /* message.c */
 struct message {
@@ -192,10 +202,30 @@ struct message {
 int message_check(struct message *m, size_t length, unsigned int nr_files);
 int message_take(struct message *m, uint32_t *given);
 
+/* porter.c */
+#define CGROUP_PATH_MAX 4096
+/* What a file is that came with a message; nothing else is known of it, nor is it here. */
+struct gs_seen {
+	bool cgroup;			/* of a cgroup2 file system; else the rest is 0 */
+	int flags;			/* with which it was opened */
+	mode_t mode;
+	dev_t dev;
+	uint64_t ino;
+	char path[CGROUP_PATH_MAX];	/* from our mount's root, where it seems to be; or "" */
+};
+#define ERRAND_TAKE	1
+#define ERRAND_BURY	2
+int porter_init(void);
+void porter_ask(struct peer *p, uint8_t errand);
+void porter_forget(struct peer *p);
+void peer_took(struct peer *p, int err, struct message *m, size_t length,
+	       const struct gs_seen *files, unsigned int nr_files);
+
 /* command.c */
-void command_run(struct peer *p, struct message *m, int *files, unsigned int nr_files);
-int command_dispatch(struct peer *p, struct message *m, const int *files, unsigned int nr_files,
-		     uint32_t given);
+void command_run(struct peer *p, struct message *m, const struct gs_seen *files,
+		 unsigned int nr_files);
+int command_dispatch(struct peer *p, struct message *m, const struct gs_seen *files,
+		     unsigned int nr_files, uint32_t given);
 #define LATER	1		/* the command answers by itself */
 
 /* client.c */
@@ -262,17 +292,19 @@ void group_resolve_clients(void);
 bool group_collect(const struct peer *p, bool refused);
 
 /* cgroup.c */
-#define CGROUP_PATH_MAX 4096
 int cgroup_init(void);
 int cgroup_of_pid(pid_t pid, char *path, size_t size);
 int cgroup_id_of_path(const char *path, uint64_t *id);
-int cgroup_path_of_fd(int fd, char *path, size_t size, uint64_t *id);
+int cgroup_path_of_open(int fd, char *path, size_t size);
+int cgroup_path_of_seen(const struct gs_seen *seen, char *path, size_t size, uint64_t *id);
 int cgroup_path_of_id(uint64_t id, char *path, size_t size);
-int cgroup_authority(const struct peer *p, const char *path, int authority_fd);
+int cgroup_authority(const struct peer *p, const char *path, const struct gs_seen *authority);
 
 /* share.c */
-int share_set(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files);
-int share_get(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files);
+int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *files,
+	      unsigned int nr_files);
+int share_get(struct peer *p, struct gpushare_share *u, const struct gs_seen *files,
+	      unsigned int nr_files);
 int share_apply(struct group *g, struct device *dev, const struct gpushare_share *u);
 bool group_visible(const struct peer *p, const struct group *g);
 

@@ -54,6 +54,13 @@ void loop_remove(struct source *s)
 	s->fd = -1;
 }
 
+/* Leaves its file open: others hold it, or see to its end. */
+void loop_forget(struct source *s)
+{
+	if (s->fd >= 0)
+		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+}
+
 int timer_init(struct source *s)
 {
 	s->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

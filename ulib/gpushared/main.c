@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -241,6 +242,12 @@ static int default_paths(void)
 	return 0;
 }
 
+/* What isn't ours to end; or -1. */
+int main_passed_socket(void)
+{
+	return o.passed ? FIRST_PASSED : -1;
+}
+
 /* One socket, made by systemd, which also keeps callers waiting while we restart. */
 static bool take_passed(void)
 {
@@ -266,7 +273,8 @@ static int take_lock(void)
 	char path[sizeof(o.socket) + 8];
 
 	snprintf(path, sizeof(path), "%s.lock", o.socket);
-	o.lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (o.lock < 0)
+		o.lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (o.lock < 0)
 		return -errno;
 	return flock(o.lock, LOCK_EX | LOCK_NB) ? -errno : 0;
@@ -303,25 +311,44 @@ static int make_socket(void)
 	return err;
 }
 
-/* Another one was quicker: what we were started for is there as soon as it listens. */
-static int wait_for_other(void)
+/* The socket of one that has just been killed still takes callers; it doesn't answer. */
+static bool other_answers(void)
 {
+	struct {
+		struct gs_wire head;
+		struct gpushare_version version;
+	} m = { { .magic = GS_WIRE_MAGIC, .cmd = GPUSHARE_VERSION }, { .size = sizeof(m.version) } };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, i, err = -1;
+	struct pollfd p = { .events = POLLIN };
+	bool answers = false;
 
 	strcpy(addr.sun_path, o.socket);
-	for (i = 0; i < 500 && err; i++) {
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd < 0)
-			break;
-		err = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno != EAGAIN;
-		close(fd);
-		if (err)
-			usleep(10000);
+	p.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p.fd < 0)
+		return false;
+	if (connect(p.fd, (struct sockaddr *)&addr, sizeof(addr)))
+		answers = errno == EAGAIN;	/* it has many callers */
+	else if (send(p.fd, &m, sizeof(m), MSG_NOSIGNAL) == sizeof(m) && poll(&p, 1, 1000) == 1)
+		answers = recv(p.fd, &m, sizeof(m), 0) > 0;
+	close(p.fd);
+	return answers;
+}
+
+/*
+ * Makes the socket, unless another one was quicker: what we were started for is there as
+ * soon as that one answers. Or one has just ended, and its keeper gives the lock back.
+ */
+static int take_socket(void)
+{
+	int i, err = make_socket();
+
+	for (i = 0; i < 500 && err == -EWOULDBLOCK; i++) {
+		if (other_answers())
+			return -EALREADY;
+		usleep(10000);
+		err = make_socket();
 	}
-	if (o.foreground || err)
-		say("%s: another gpushared is there", o.socket);
-	return o.foreground || err ? 1 : 0;
+	return err;
 }
 
 static void raise_limits(void)
@@ -378,12 +405,16 @@ static int set_up(void)
 
 static void tear_down(void)
 {
-	/* Nobody finds the socket any more; those at the door are refused. */
-	if (!o.passed)
+	/*
+	 * Nobody finds the socket any more; those at the door are refused when the keeper
+	 * closes it, as they may have sent what hangs who closes it.
+	 */
+	loop_forget(&listener);
+	if (!o.passed) {
 		unlink(o.socket);
-	loop_remove(&listener);
-	while (!list_empty(&d.peers))
-		peer_close(list_first_entry(&d.peers, struct peer, link));
+		shutdown(listener.fd, SHUT_RDWR);
+	}
+	peer_close_all();
 	client_settle();
 	peer_end_round();
 	state_writer_stop();
@@ -392,6 +423,7 @@ static void tear_down(void)
 	device_forget_all();
 	group_forget_all();
 	loop_end();
+	flock(o.lock, LOCK_UN);	/* the keeper has it open, too */
 }
 
 int main(int argc, char **argv)
@@ -403,11 +435,13 @@ int main(int argc, char **argv)
 	if (default_paths())
 		return 1;
 	if (!take_passed()) {
-		err = make_socket();
-		if (err == -EWOULDBLOCK)
-			return wait_for_other();
+		err = take_socket();
+		if (err == -EALREADY && !o.foreground)
+			return 0;
 		if (err) {
-			say("%s: %s", o.socket, strerror(-err));
+			say("%s: %s", o.socket, err == -EALREADY ? "another gpushared is there" :
+			    err == -EWOULDBLOCK ? "another gpushared is there, and doesn't answer" :
+			    strerror(-err));
 			return 1;
 		}
 	}
@@ -426,6 +460,8 @@ int main(int argc, char **argv)
 	}
 	if (!err)
 		err = watch_signals();
+	if (!err)
+		err = porter_init();
 	if (!err)
 		err = state_writer_start();
 	if (err) {

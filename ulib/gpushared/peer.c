@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,6 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77		/* Linux 6.5 */
 #endif
-#define CAP_SYS_ADMIN_BIT (1ull << 21)
 
 /*
  * What the kernel may keep for one that doesn't read: twice that, by its own account,
@@ -72,21 +72,14 @@ static bool same_namespace(pid_t pid, const char *which)
 	return !stat(path, &own) && own.st_ino == its.st_ino && own.st_dev == its.st_dev;
 }
 
+/* Not from its status file: to read that may be to end its memory for it. */
 static bool has_sys_admin(pid_t pid)
 {
-	unsigned long long caps = 0;
-	char path[64], line[256];
-	FILE *f;
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, pid };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	fclose(f);
-	return caps & CAP_SYS_ADMIN_BIT;
+	return !syscall(SYS_capget, &head, caps) &&
+	       caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN);
 }
 
 /*
@@ -178,55 +171,48 @@ void peer_doom(struct peer *p)
 	list_add_tail(&p->later, &doomed);
 }
 
-/* Takes the files that came along; more than a message may bring are closed. */
-static unsigned int take_files(struct msghdr *msg, int *files)
-{
-	unsigned int i, n, got = 0;
-	struct cmsghdr *c;
-	int fd;
-
-	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		for (i = 0; i < n; i++) {
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (got < GS_WIRE_FILES_MAX)
-				files[got++] = fd;
-			else
-				close(fd);
-		}
-	}
-	return got;
-}
-
+/*
+ * A look comes first, without room for files: so none is taken, and it shows whether there
+ * are any. Those are a porter's, and of a command that brings none they end the line.
+ */
 static void peer_receive(struct peer *p)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)];
 	static struct message m;	/* one thread, one message at a time */
 	struct iovec iov = { &m, sizeof(m) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	int files[GS_WIRE_FILES_MAX];
-	unsigned int n;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	bool files;
 	ssize_t len;
 
-	len = recvmsg(p->source.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	len = recvmsg(p->source.fd, &msg, MSG_DONTWAIT | MSG_PEEK);
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (len <= 0) {
+	files = len >= 0 && msg.msg_flags & MSG_CTRUNC;
+	if (len <= 0 || msg.msg_flags & MSG_TRUNC || message_check(&m, (size_t)len, files)) {
 		peer_doom(p);
-		return;
+	} else if (files && p->stream) {
+		peer_doom(p);	/* it carries no more commands */
+	} else if (files) {
+		p->errand_head = m.head;
+		loop_change(&p->source, 0);
+		porter_ask(p, ERRAND_TAKE);
+	} else {
+		recv(p->source.fd, NULL, 0, MSG_DONTWAIT);
+		command_run(p, &m, NULL, 0);
 	}
-	n = take_files(&msg, files);
-	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || message_check(&m, (size_t)len, n))
+}
+
+/* What a porter has taken, or why it couldn't. */
+void peer_took(struct peer *p, int err, struct message *m, size_t length,
+	       const struct gs_seen *files, unsigned int nr_files)
+{
+	if (p->doomed || p->closed)
+		return;
+	if (err == -ETIMEDOUT)
+		peer_reply(p, &p->errand_head, err, NULL, 0, NULL, 0);
+	if (err || message_check(m, length, nr_files) || loop_change(&p->source, EPOLLIN))
 		peer_doom(p);
 	else
-		command_run(p, &m, files, n);
-	while (n)
-		close(files[--n]);
+		command_run(p, m, files, nr_files);
 }
 
 static void peer_ready(struct source *s, uint32_t events)
@@ -275,6 +261,7 @@ static int peer_new(int fd)
 	if (!p)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&p->later);
+	INIT_LIST_HEAD(&p->errand_link);
 	p->source.fd = fd;
 	p->source.ready = peer_ready;
 	p->process.fd = -1;
@@ -321,11 +308,32 @@ void peer_accept(struct source *listener, uint32_t events)
 	peer_new(fd);
 }
 
+static void peer_gone(struct peer *p)
+{
+	list_del_init(&p->link);
+	list_add_tail(&p->later, &to_free);
+	if (!--d.nr_peers)
+		main_unused();
+}
+
+/* A porter has its files as well, so to close ours waits for nothing. */
+void peer_buried(struct peer *p)
+{
+	close(p->source.fd);
+	p->source.fd = -1;
+	if (p->bell.fd >= 0)
+		close(p->bell.fd);
+	p->bell.fd = -1;
+	peer_gone(p);
+}
+
+/* It counts as long as its files are open; when we end, they are the keeper's. */
 void peer_close(struct peer *p)
 {
 	if (p->closed)
 		return;
 	p->closed = true;
+	porter_forget(p);
 	if (p->client)
 		client_free(p->client);
 	stream_free(p);
@@ -338,12 +346,29 @@ void peer_close(struct peer *p)
 			group_drop_if_unused(g);
 		}
 	}
-	loop_remove(&p->source);
 	loop_remove(&p->process);
-	list_del_init(&p->link);
-	list_move_tail(&p->later, &to_free);
-	if (!--d.nr_peers)
-		main_unused();
+	loop_forget(&p->source);
+	loop_forget(&p->bell);
+	list_del_init(&p->later);
+	shutdown(p->source.fd, SHUT_RDWR);
+	if (d.stop)
+		peer_gone(p);
+	else
+		porter_ask(p, ERRAND_BURY);
+}
+
+void peer_close_all(void)
+{
+	struct peer *p, *n;
+
+	list_for_each_entry_safe(p, n, &d.peers, link) {
+		if (p->closed) {
+			porter_forget(p);
+			peer_gone(p);
+		} else {
+			peer_close(p);
+		}
+	}
 }
 
 /* At the end of a round, when no source is looked at any more. Was there any? */

@@ -102,8 +102,8 @@ int share_apply(struct group *g, struct device *dev, const struct gpushare_share
 }
 
 /* Which cgroup is meant, by file or by id; a named group has no path. */
-static int find_target(const struct gpushare_share *u, const int *files, unsigned int nr_files,
-		       uint64_t *id, char *path, size_t size)
+static int find_target(const struct gpushare_share *u, const struct gs_seen *files,
+		       unsigned int nr_files, uint64_t *id, char *path, size_t size)
 {
 	struct group *g;
 
@@ -112,7 +112,7 @@ static int find_target(const struct gpushare_share *u, const int *files, unsigne
 	if (u->cgroup_fd >= 0) {
 		if ((unsigned int)u->cgroup_fd >= nr_files)
 			return -EBADF;
-		return cgroup_path_of_fd(files[u->cgroup_fd], path, size, id);
+		return cgroup_path_of_seen(&files[u->cgroup_fd], path, size, id);
 	}
 	g = group_find(*id);
 	if (g) {
@@ -125,7 +125,8 @@ static int find_target(const struct gpushare_share *u, const int *files, unsigne
 	return cgroup_path_of_id(*id, path, size);
 }
 
-static int may_set(const struct peer *p, const struct group *g, const char *path, int authority)
+static int may_set(const struct peer *p, const struct group *g, const char *path,
+		   const struct gs_seen *authority)
 {
 	if (g && g->named)
 		return g->uid == p->uid || p->admin ? 0 : -EPERM;
@@ -181,12 +182,14 @@ static int set_checked(struct peer *p, struct gpushare_share *u, uint64_t id, co
 	return err;
 }
 
-int share_set(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files)
+int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *files,
+	      unsigned int nr_files)
 {
+	const struct gs_seen *authority = NULL;
 	char path[CGROUP_PATH_MAX];
 	struct device *dev = NULL;
-	int err, authority = -1;
 	uint64_t id;
+	int err;
 
 	if (u->flags || ((u->mask | u->reset) & ~GPUSHARE_SHARE_ALL) ||
 	    (u->mask & u->reset) || !(u->mask | u->reset))
@@ -194,7 +197,7 @@ int share_set(struct peer *p, struct gpushare_share *u, const int *files, unsign
 	if (u->authority_fd >= 0) {
 		if ((unsigned int)u->authority_fd >= nr_files)
 			return -EBADF;
-		authority = files[u->authority_fd];
+		authority = &files[u->authority_fd];
 	}
 	if (u->device) {
 		dev = device_find(u->device, NULL);
@@ -331,22 +334,22 @@ static void show(struct peer *p, struct group *g, struct device *dev, struct gpu
  * A directory alone proves nothing, as everybody can open all of them.
  */
 static bool may_read(const struct peer *p, const struct group *g, const struct gpushare_share *u,
-		     const int *files, unsigned int nr_files)
+		     const struct gs_seen *files, unsigned int nr_files)
 {
-	int authority = -1;
+	const struct gs_seen *authority = NULL;
 
 	if (group_visible(p, g))
 		return true;
 	if (u->authority_fd >= 0 && (unsigned int)u->authority_fd < nr_files)
-		authority = files[u->authority_fd];
-	if (g->named || (u->cgroup_fd < 0 && authority < 0))
+		authority = &files[u->authority_fd];
+	if (g->named || (u->cgroup_fd < 0 && !authority))
 		return false;
 	return !cgroup_authority(p, g->path, authority);
 }
 
 /* The group that is named, if the peer may read its share. */
-static int find_read(const struct peer *p, const struct gpushare_share *u, const int *files,
-		     unsigned int nr_files, struct group **group)
+static int find_read(const struct peer *p, const struct gpushare_share *u,
+		     const struct gs_seen *files, unsigned int nr_files, struct group **group)
 {
 	char path[CGROUP_PATH_MAX];
 	uint64_t id = u->group;
@@ -355,7 +358,7 @@ static int find_read(const struct peer *p, const struct gpushare_share *u, const
 	if (u->cgroup_fd >= 0) {
 		if ((unsigned int)u->cgroup_fd >= nr_files)
 			return -EBADF;
-		err = cgroup_path_of_fd(files[u->cgroup_fd], path, sizeof(path), &id);
+		err = cgroup_path_of_seen(&files[u->cgroup_fd], path, sizeof(path), &id);
 		if (err)
 			return err;
 	}
@@ -363,7 +366,8 @@ static int find_read(const struct peer *p, const struct gpushare_share *u, const
 	return *group && may_read(p, *group, u, files, nr_files) ? 0 : -ENOENT;
 }
 
-int share_get(struct peer *p, struct gpushare_share *u, const int *files, unsigned int nr_files)
+int share_get(struct peer *p, struct gpushare_share *u, const struct gs_seen *files,
+	      unsigned int nr_files)
 {
 	struct device *dev = NULL;
 	struct group *g;

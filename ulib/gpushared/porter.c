@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Porters: processes that touch what may hang.
+ *
+ * A message may bring open files, and a file is whatever its owner made of it. To
+ * look at one (fstat, fstatfs) asks the server of its file system; to close one waits
+ * for that server, or until a TCP connection has sent what it has, and so does it to
+ * drop one that was never taken out of its message, to close a socket in which such a
+ * message lies, and to exit with that socket open. To close a doorbell for the last
+ * time waits for the mutex of an epoll set of the client's. Most of these waits don't
+ * even end by SIGKILL. tests/ulib/files.c has them all.
+ *
+ * So the arbiter itself never does any of that. It looks at messages without taking
+ * them (peer.c), and gives a connection whose next message has files, and everything
+ * of a peer's that has to be closed, to a porter: a process that is sent the files,
+ * holds nothing else, and may hang for good.
+ *
+ *	TAKE	receives one message, answers with it and with what its files are, and
+ *		closes these. It has LIMIT_NS for that, or the peer's line is cut.
+ *	BURY	closes a peer's connection and its doorbell, after the arbiter has: a word
+ *		that follows says so, as the last to close is who waits.
+ *
+ * There are as many porters as there are slots, each with one errand at a time. One that
+ * hangs keeps its slot until it comes back. A user has two of them at most, and two
+ * are for admins alone. Whose errand finds no porter waits: what a peer wanted until its
+ * time is over, and what is to be closed as a connection of that user's, which counts as
+ * one. So who hangs porters runs out of connections, and others may find that files
+ * aren't taken for a while; whatever needs none goes on.
+ *
+ * The keeper is a process that shares the arbiter's table of open files. However the
+ * arbiter ends, nothing is closed by that; the keeper then shuts all connections down,
+ * which never waits, gives the lock back and closes the rest. It may hang in that, when
+ * nobody needs it any more. And it makes the porters, so that they have little in them
+ * and the arbiter needn't wait for fork().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpushared.h"
+
+#define PORTERS		8
+#define PORTERS_ADMIN	2	/* of these, only for admins */
+#define PORTERS_USER	2
+#define LIMIT_NS	3000000000ull
+#define AGAIN_NS	100000000ull	/* a porter couldn't be had: short of something */
+
+/* To a porter: what to do with the files that come along. From it, see below. */
+struct order {
+	uint32_t what;
+};
+
+/* Two messages: what was TAKEn, if it was; and with nothing in it that it is free. */
+struct answer {
+	int err;
+	uint32_t length, nr_files;
+	struct gs_seen files[GS_WIRE_FILES_MAX];
+	struct message message;
+};
+
+struct porter {
+	struct source source;		/* first: our end of its socket */
+	struct peer *peer;		/* whose errand; NULL if that has gone */
+	bool busy, admin;
+	uid_t uid;
+};
+
+static void porter_says(struct source *s, uint32_t events);
+static void errands_late(struct source *s, uint32_t events);
+static void keeper_ended(struct source *s, uint32_t events);
+
+static struct porter porters[PORTERS];
+static struct list_head waiting = { &waiting, &waiting };	/* errands, the oldest first */
+static struct list_head taking = { &taking, &taking };		/* those that a porter is at */
+static struct source timer = { .fd = -1, .ready = errands_late };
+static struct source keeper = { .fd = -1, .ready = keeper_ended };
+static int keeper_line = -1, arbiter_pidfd = -1;
+static int first_file;		/* what has a lower number was opened at the start */
+
+/* As fork(), without the C library: a thread of ours may hold its locks just now. */
+static pid_t make_process(unsigned long flags)
+{
+	return (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
+}
+
+/* ---- what a porter does ---- */
+
+static ssize_t receive(int fd, void *to, size_t size, int *files, unsigned int *nr, int flags)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)];
+	struct iovec iov = { to, size };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	*nr = 0;
+	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | flags);
+	if (n < 0)
+		return -errno;
+	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		*nr = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(files, CMSG_DATA(c), *nr * sizeof(int));
+	}
+	return msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : n;
+}
+
+static void look_at(int fd, struct gs_seen *seen)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC || fstat(fd, &st))
+		return;
+	seen->cgroup = true;
+	seen->mode = st.st_mode;
+	seen->dev = st.st_dev;
+	seen->ino = st.st_ino;
+	seen->flags = fcntl(fd, F_GETFL);
+	if (cgroup_path_of_open(fd, seen->path, sizeof(seen->path)))
+		seen->path[0] = 0;
+}
+
+static void take(int line, int connection)
+{
+	static struct answer a;
+	int files[GS_WIRE_FILES_MAX];
+	unsigned int i, n;
+	ssize_t len;
+
+	memset(&a, 0, sizeof(a));
+	len = receive(connection, &a.message, sizeof(a.message), files, &n, MSG_DONTWAIT);
+	a.err = len < 0 ? (int)len : 0;
+	a.length = len < 0 ? 0 : (uint32_t)len;
+	a.nr_files = n;
+	for (i = 0; i < n && !a.err; i++)
+		look_at(files[i], &a.files[i]);
+	/* First the answer: what comes now may take for ever. */
+	send(line, &a, sizeof(a), MSG_NOSIGNAL);
+	for (i = 0; i < n; i++)
+		close(files[i]);
+}
+
+__attribute__((noreturn)) static void porter_run(int line)
+{
+	int files[GS_WIRE_FILES_MAX];
+	struct order order;
+	unsigned int i, n;
+
+	prctl(PR_SET_NAME, "gpushared-port");
+	dup2(line, 3);
+	closefrom(4);
+	line = 3;
+	while (receive(line, &order, sizeof(order), files, &n, 0) == sizeof(order)) {
+		if (order.what == ERRAND_TAKE && n == 1)
+			take(line, files[0]);
+		if (order.what == ERRAND_BURY)
+			recv(line, &order, sizeof(order), 0);
+		for (i = 0; i < n; i++)
+			close(files[i]);
+		order.what = 0;
+		send(line, &order, sizeof(order), MSG_NOSIGNAL);
+	}
+	_exit(0);
+}
+
+/* ---- the keeper ---- */
+
+/* Everything that was open at the start first, the lock among it; then all connections. */
+__attribute__((noreturn)) static void keep_no_more(void)
+{
+	int fd, passed = main_passed_socket();
+	struct rlimit r = { .rlim_cur = 1024 };
+
+	getrlimit(RLIMIT_NOFILE, &r);
+	for (fd = 3; fd < first_file; fd++) {
+		if (fd != passed)
+			shutdown(fd, SHUT_RDWR);
+		close(fd);
+	}
+	for (fd = first_file; fd < (int)r.rlim_cur; fd++)
+		shutdown(fd, SHUT_RDWR);
+	_exit(0);
+}
+
+/* Each number that comes is that of a new porter's end of its line, in the common table. */
+__attribute__((noreturn)) static void keeper_run(int line)
+{
+	struct pollfd p[2] = {
+		{ .fd = line, .events = POLLIN }, { .fd = arbiter_pidfd, .events = POLLIN },
+	};
+	int porter;
+
+	prctl(PR_SET_NAME, "gpushared-keep");
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		poll(p, 2, -1);
+		if (p[1].revents)
+			keep_no_more();
+		if (recv(line, &porter, sizeof(porter), MSG_DONTWAIT) != sizeof(porter))
+			continue;
+		if (!make_process(0))
+			porter_run(porter);
+		close(porter);
+	}
+}
+
+static int keeper_start(void)
+{
+	int line[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line))
+		return -errno;
+	keeper_line = line[0];
+	pid = make_process(CLONE_FILES);
+	if (!pid)
+		keeper_run(line[1]);
+	if (pid > 0)
+		keeper.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (keeper.fd < 0) {
+		close(line[0]);
+		close(line[1]);
+		return -errno;
+	}
+	return loop_add(&keeper, EPOLLIN);
+}
+
+/* Somebody has killed it: it isn't in the way of anybody, so that is for no good. */
+static void keeper_ended(struct source *s, uint32_t events)
+{
+	(void)events;
+	loop_remove(s);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	say("the process that keeps the files has ended; there is another one");
+	if (keeper_start())
+		d.stop = true;	/* who starts us again has more luck */
+}
+
+int porter_init(void)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < PORTERS; i++)
+		porters[i].source = (struct source){ .fd = -1, .ready = porter_says };
+	arbiter_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (arbiter_pidfd < 0)
+		return -errno;
+	err = timer_init(&timer);
+	first_file = timer.fd;
+	return err ? err : keeper_start();
+}
+
+/* ---- errands ---- */
+
+static int porter_start(struct porter *po)
+{
+	int line[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line))
+		return -errno;
+	po->source.fd = line[0];
+	err = loop_add(&po->source, EPOLLIN);
+	if (!err && send(keeper_line, &line[1], sizeof(int), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		err = -errno;
+	if (err) {
+		close(line[1]);
+		loop_remove(&po->source);
+	}
+	return err;
+}
+
+/* One that is free for this peer, first of those that have been started. */
+static struct porter *find_porter(const struct peer *p)
+{
+	struct porter *found = NULL, *po;
+	unsigned int own = 0, others = 0;
+
+	for (po = porters; po < porters + PORTERS; po++) {
+		own += po->busy && po->uid == p->uid && po->admin == p->admin;
+		others += po->busy && !po->admin;
+		if (!po->busy && (!found || po->source.fd >= 0))
+			found = found && found->source.fd >= 0 ? found : po;
+	}
+	return !p->admin && (own >= PORTERS_USER || others >= PORTERS - PORTERS_ADMIN) ? NULL :
+	       found;
+}
+
+static int hand_over(struct porter *po, uint32_t what, const int *files, unsigned int nr_files)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)] = { 0 };
+	struct order order = { .what = what };
+	struct iovec iov = { &order, sizeof(order) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = CMSG_SPACE(sizeof(int) * nr_files),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int) * nr_files);
+	memcpy(CMSG_DATA(c), files, sizeof(int) * nr_files);
+	return sendmsg(po->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int begin(struct porter *po, struct peer *p)
+{
+	int files[2] = { p->source.fd, p->bell.fd };
+	int err = po->source.fd < 0 ? porter_start(po) : 0;
+
+	if (!err)
+		err = hand_over(po, p->errand,
+				files, p->errand == ERRAND_BURY && p->bell.fd >= 0 ? 2 : 1);
+	if (err)
+		return err;
+	po->busy = true;
+	po->uid = p->uid;
+	po->admin = p->admin;
+	list_del_init(&p->errand_link);
+	if (p->errand == ERRAND_BURY) {
+		peer_buried(p);
+		send(po->source.fd, &(struct order){ 0 }, sizeof(struct order),
+		     MSG_DONTWAIT | MSG_NOSIGNAL);
+	} else {
+		po->peer = p;
+		p->porter = po;
+		list_add_tail(&p->errand_link, &taking);
+	}
+	return 0;
+}
+
+static uint64_t first_limit(const struct list_head *list)
+{
+	struct peer *p;
+
+	list_for_each_entry(p, list, errand_link)
+		if (p->errand == ERRAND_TAKE)
+			return p->errand_until;
+	return GS_NEVER;
+}
+
+static void go_on(void)
+{
+	uint64_t at = GS_NEVER;
+	struct porter *po;
+	struct peer *p, *n;
+
+	list_for_each_entry_safe(p, n, &waiting, errand_link) {
+		po = find_porter(p);
+		if (po && begin(po, p)) {
+			at = now_ns() + AGAIN_NS;
+			break;
+		}
+	}
+	timer_arm(&timer, min(at, min(first_limit(&waiting), first_limit(&taking))));
+}
+
+void porter_ask(struct peer *p, uint8_t errand)
+{
+	p->errand = errand;
+	p->errand_until = now_ns() + LIMIT_NS;
+	list_add_tail(&p->errand_link, &waiting);
+	go_on();
+}
+
+/* Its answer isn't wanted any more; who is at it goes on, and closes what it was given. */
+void porter_forget(struct peer *p)
+{
+	list_del_init(&p->errand_link);
+	p->errand = 0;
+	if (p->porter)
+		p->porter->peer = NULL;
+	p->porter = NULL;
+}
+
+static void give_up_late(struct list_head *list)
+{
+	struct peer *p, *n;
+
+	list_for_each_entry_safe(p, n, list, errand_link) {
+		if (p->errand != ERRAND_TAKE || p->errand_until > now_ns())
+			continue;
+		porter_forget(p);
+		peer_took(p, -ETIMEDOUT, NULL, 0, NULL, 0);
+	}
+}
+
+static void errands_late(struct source *s, uint32_t events)
+{
+	uint64_t count;
+
+	(void)events;
+	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
+		return;
+	give_up_late(&taking);
+	give_up_late(&waiting);
+	go_on();
+}
+
+static void porter_says(struct source *s, uint32_t events)
+{
+	struct porter *po = container_of(s, struct porter, source);
+	struct peer *p = po->peer;
+	static struct answer a;
+	ssize_t n;
+
+	(void)events;
+	n = recv(s->fd, &a, sizeof(a), MSG_DONTWAIT);
+	if (n < 0)
+		return;
+	if (n == sizeof(a) && p) {
+		porter_forget(p);
+		peer_took(p, a.err, &a.message, a.length, a.files, a.nr_files);
+		return;
+	}
+	if (n == sizeof(a))
+		return;
+	/* It is free; or has ended, as somebody killed it: the next one is new. */
+	if (!n)
+		loop_remove(s);
+	if (p) {
+		porter_forget(p);
+		peer_took(p, -EIO, NULL, 0, NULL, 0);
+	}
+	po->busy = false;
+	go_on();
+}

@@ -335,6 +335,7 @@ int gs_client_mmap(struct file *file, struct vm_area_struct *vma);
 /* owner.c */
 void gs_owners_kill(struct gs_arbiter *arb, struct gs_client *core);
 void gs_owners_exit(void);
+bool gs_owner_is_dying(const struct kclient *c);
 
 /* grant.c */
 extern const struct gs_host_ops gs_ops;
@@ -342,6 +343,7 @@ int gs_acquire(struct gs_file *file, struct gpushare_wait *arg);
 int gs_yield_call(struct gs_file *file, struct gpushare_wait *arg);
 void gs_acquire_undo(struct gs_file *file, struct gpushare_wait *arg);
 __poll_t gs_poll(struct file *file, struct poll_table_struct *table);
+u64 gs_idle_since(const struct kclient *c);
 void gs_show(struct kclient *c);
 void gs_show_end(struct kclient *c);
 void gs_show_waiters(struct kdevice *device);

@@ -206,9 +206,17 @@ static void arm(struct gs_arbiter *arb, struct gs_device *dev, u64 when)
 		      HRTIMER_MODE_ABS_HARD);
 }
 
+/* Since when the client has nothing to run: as it says, or as it can't any more. */
+u64 gs_idle_since(const struct kclient *c)
+{
+	u64 since = READ_ONCE(c->said->idle_ns);
+
+	return since ?: gs_owner_is_dying(c);
+}
+
 static u64 peek_idle(struct gs_arbiter *arb, struct gs_client *core)
 {
-	return min(READ_ONCE(gs_kclient(core)->said->idle_ns), arb->now);
+	return min(gs_idle_since(gs_kclient(core)), arb->now);
 }
 
 static void node_free(struct gs_arbiter *arb, struct gs_node *node)

@@ -39,7 +39,7 @@ void gs_look_again(void)
 		c = list_first_entry(&gs.withdrawn, struct kclient, withdrawn);
 		list_del_init(&c->withdrawn);
 		smp_mb();	/* pairs with the client's fence, as said above */
-		if (c->core.state == GS_CLIENT_IDLE && !READ_ONCE(c->said->idle_ns))
+		if (c->core.state == GS_CLIENT_IDLE && !gs_idle_since(c))
 			gs_revive(&c->core, ktime_get_ns());
 	}
 }

@@ -65,6 +65,32 @@ static void kill_owners(const struct kclient *c)
 	rcu_read_unlock();
 }
 
+/*
+ * gs_owner_is_dying - will nobody launch anything for the client any more?
+ *
+ * A process that was killed can take long to let go of its address space: its threads
+ * have to run once more for that, on a busy machine, and then all it had is unmapped
+ * before we are told. But it won't see user mode again. So who waits for its device
+ * needn't wait for the rest. What else uses its address space may go on: as many users
+ * as the process has threads are its own. (Some of these may have let go already; then
+ * a sibling by CLONE_VM loses a grant as one does that was idle, and asks again.)
+ */
+bool gs_owner_is_dying(const struct kclient *c)
+{
+	struct task_struct *p;
+	bool dying;
+
+	lockdep_assert_held(&gs.lock);
+	if (gs_client_is_dead(c))
+		return true;
+	rcu_read_lock();
+	p = pid_task(c->pid, PIDTYPE_TGID);
+	dying = p && READ_ONCE(p->signal->flags) & SIGNAL_GROUP_EXIT &&
+		atomic_read(&c->mm->mm_users) <= get_nr_threads(p) && uses(p, c->mm);
+	rcu_read_unlock();
+	return dying;
+}
+
 static struct kclient *next_doomed(void)
 {
 	struct kclient *c;

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -405,6 +406,85 @@ static double stats_with_over(int n)
 	return median(ns, ROUNDS);
 }
 
+static void *sleep_on(void *unused)
+{
+	pause();
+	return unused;
+}
+
+/* Holds the device, with threads and memory that it takes time to get rid of. */
+static pid_t burdened_holder(uint32_t device)
+{
+	size_t i, size = 64 << 20;
+	pthread_t thread;
+	struct client c;
+	int up[2];
+	pid_t pid;
+	char ch, *p;
+
+	ASSERT_EQ(0, pipe(up));
+	pid = fork();
+	if (!pid) {
+		CHILD(!sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){}));
+		CHILD((p = malloc(size)));
+		for (i = 0; i < size; i += 4096)
+			p[i] = 1;
+		for (i = 0; i < 20; i++)
+			CHILD(!pthread_create(&thread, NULL, sleep_on, NULL));
+		CHILD(!client_open(&c, device));
+		CHILD(!acquire(&c, 0, 0));
+		CHILD(write(up[1], "", 1) == 1);
+		for (;;)
+			;
+	}
+	close(up[1]);
+	ASSERT_EQ(1, read(up[0], &ch, 1));
+	close(up[0]);
+	return pid;
+}
+
+/* After kill -9 of a holder, with four busy loops beside: until the next has the device, in ms. */
+static void after_kill(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	uint32_t device = device_add(&(struct gpushare_device){ .mask = GPUSHARE_DEV_GRACE,
+		.grace_us = 100000 });
+	double took, sum = 0, worst = 0;
+	pid_t busy[4], pid;
+	struct client c;
+	uint64_t t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		busy[i] = fork();
+		while (!busy[i])
+			;
+	}
+	c = client_new(device);
+	EXPECT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	for (i = 0; i < ROUNDS; i++) {
+		pid = burdened_holder(device);
+		EXPECT_EQ(-ETIMEDOUT, acquire(&c, 0, 1 + i % 5));
+		t = now_ns();
+		kill(pid, SIGKILL);
+		EXPECT_EQ(0, acquire(&c, 0, 0));
+		took = (double)(now_ns() - t) / MS;
+		sum += took;
+		worst = took > worst ? took : worst;
+		EXPECT_EQ(0, yield(&c, 0, 0));
+		reap(pid);
+	}
+	EXPECT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){}));
+	say("kmod-after-kill-mean", sum / ROUNDS, "ms", 5);
+	say("kmod-after-kill-worst", worst, "ms", 10);
+	for (i = 0; i < 4; i++) {
+		kill(busy[i], SIGKILL);
+		reap(busy[i]);
+	}
+	client_close(&c);
+	device_remove(device);
+}
+
 TEST_LIMIT(bench, 600)
 {
 	/* turn by turn: by fairness one that had less time might go on */
@@ -435,6 +515,7 @@ TEST_LIMIT(bench, 600)
 	device_remove(device);
 	adopt();
 	empty();
+	after_kill();
 	say("kmod-stats-of-overrunners", stats_with_over(OVER) / stats_with_over(10), "x-ten", 1.5);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/ptrace.h>
 #include "lib.h"
 
 static int go[2];
@@ -60,6 +61,78 @@ TEST(kill_9_of_a_holder)
 	EXPECT_EQ(0, acquire(&c, 0, 10000));
 	reap(pid);
 	EXPECT_EQ(1, clients_of(device));
+	device_remove(device);
+}
+
+/*
+ * A killed process that doesn't get on with dying, here as it is traced, has lost the
+ * device all the same: it won't run again. Nobody overruns on this device.
+ */
+TEST(who_waits_for_the_killed_need_not_wait_for_their_end)
+{
+	uint32_t device = setup();
+	struct client c;
+	int status;
+	pid_t pid = holder(device);
+
+	c = client_new(device);
+	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXIT));
+	EXPECT_EQ(-ETIMEDOUT, acquire(&c, 0, 100));	/* it lives */
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, __WALL));
+	if (!WIFSTOPPED(status))
+		SKIP("this kernel doesn't stop the killed");
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
+	EXPECT_EQ(2, clients_of(device));
+	EXPECT_EQ(0, ptrace(PTRACE_CONT, pid, 0, 0));
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	EXPECT_TRUE(EVENTUALLY(clients_of(device) == 1));
+	device_remove(device);
+}
+
+static int sibling(void *arg)
+{
+	hold(arg);
+	_exit(0);
+}
+
+/* But while another process uses its address space the client goes on. */
+TEST(a_sibling_of_the_killed_goes_on)
+{
+	uint32_t device = setup();
+	static char stack[64 << 10];
+	int go[2], up[2];
+	struct client c;
+	pid_t pid, other;
+	char ch;
+
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(up));
+	c = client_new(device);
+	pid = fork();
+	if (!pid) {
+		struct client in;
+
+		CHILD(!client_open(&in, device));
+		CHILD(!acquire(&in, 0, 0));
+		CHILD(clone(sibling, stack + sizeof(stack), CLONE_VM | CLONE_PARENT | SIGCHLD,
+			    go) > 0);
+		CHILD(write(up[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(1, read(up[0], &ch, 1));
+	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXIT));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, NULL, __WALL));
+	EXPECT_EQ(-ETIMEDOUT, acquire(&c, 0, 300));
+	ptrace(PTRACE_CONT, pid, 0, 0);
+	EXPECT_EQ(128 + SIGKILL, reap(pid));
+	EXPECT_EQ(-ETIMEDOUT, acquire(&c, 0, 300));
+	step(go);
+	other = wait(NULL);
+	EXPECT_LT(0, other);
+	EXPECT_EQ(0, acquire(&c, 0, 10000));
 	device_remove(device);
 }
 

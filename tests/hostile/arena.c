@@ -15,6 +15,12 @@
 
 struct world w;
 static char top[200];
+static const char *mount_point;
+
+const char *arena_mount(void)
+{
+	return mount_point;
+}
 
 const char *arena_path(const char *name)
 {
@@ -50,6 +56,7 @@ static bool made_top(void)
 	for (i = 0; i < 2; i++) {
 		if (statfs(mounts[i], &fs) || fs.f_type != CGROUP2)
 			continue;
+		mount_point = mounts[i];
 		snprintf(top, sizeof(top), "%s/gpushare-hostile-%d", mounts[i], getpid());
 		if (!mkdir(top, 0755))
 			return !access(arena_path("/cgroup.kill"), W_OK);
@@ -90,7 +97,7 @@ void arena_set_up(void)
 {
 	static const char *const system[] = { "--system", NULL };
 	struct gpushare_device cpu = {
-		.size = sizeof(cpu), .key = "cpu:0", .kind = GPUSHARE_KIND_CPU,
+		.size = sizeof(cpu), .key = DEVICE, .kind = GPUSHARE_KIND_CPU,
 	};
 
 	if (geteuid())
@@ -182,17 +189,17 @@ pid_t descend(const char *cgroup, uid_t uid)
 	return 0;
 }
 
-int fighter_join(struct fighter *f, struct diary *diary, uint64_t group)
+int fighter_join(struct fighter *f, struct diary *diary, const char *key, uint64_t group)
 {
-	struct gpushare_attach at = {
-		.size = sizeof(at), .set_fd = -1, .key = "cpu:0", .group = group,
-	};
+	struct gpushare_attach at = { .size = sizeof(at), .set_fd = -1, .group = group };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *pages;
 	int err;
 
 	memset(f, 0, sizeof(*f));
 	f->diary = diary;
+	f->until_ns = GPUSHARE_FOREVER;
+	strcpy(at.key, key);
 	pages = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		return -ENOMEM;
@@ -264,7 +271,7 @@ void fighter_stop(struct fighter *f)
 static int ask_wishing(struct fighter *f, bool again)
 {
 	struct gpushare_wait wait = {
-		.size = sizeof(wait), .want_ns = f->want_ns, .until_ns = GPUSHARE_FOREVER,
+		.size = sizeof(wait), .want_ns = f->want_ns, .until_ns = f->until_ns,
 		.flags = again ? GPUSHARE_WAIT_AGAIN : 0,
 	};
 
@@ -277,7 +284,7 @@ static int ask_once(struct fighter *f, bool again)
 		.page = f->pages.grant, .own = f->pages.client, .epoch_back = f->back,
 		.lost = &f->lost,
 	};
-	struct gs_ask ask = { .of = &of, .n = 1, .again = again, .until_ns = GPUSHARE_FOREVER };
+	struct gs_ask ask = { .of = &of, .n = 1, .again = again, .until_ns = f->until_ns };
 
 	return f->want_ns ? ask_wishing(f, again) : f->a.ops->ask(&f->a, &ask);
 }

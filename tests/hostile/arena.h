@@ -22,6 +22,7 @@
 
 #define US 1000ull
 
+#define DEVICE		"cpu:0"
 #define HONEST_UID	64001
 #define HOSTILE_UID	64002
 #define OTHER_UID	64003
@@ -47,6 +48,8 @@ void arena_remove(void);
 void arena_cgroup(const char *name, uid_t owner);
 /* Sets a share of one; mask and what it names are given. */
 int arena_share(const char *name, struct gpushare_share *share);
+/* Where the cgroups are mounted. */
+const char *arena_mount(void);
 /* Its path in the file system, in static memory. */
 const char *arena_path(const char *name);
 /* All processes in the arena's cgroups end. */
@@ -63,6 +66,7 @@ struct fighter {
 	struct gs_pages pages;
 	uint64_t back;		/* the epoch that it gave back last */
 	uint64_t want_ns;
+	uint64_t until_ns;	/* when it stops waiting */
 	uint64_t id;
 	uint32_t lost;
 	struct diary *diary;
@@ -70,8 +74,8 @@ struct fighter {
 	bool holds;
 };
 
-/* Connects and attaches; @group is a named one's id, or 0. */
-int fighter_join(struct fighter *f, struct diary *diary, uint64_t group);
+/* Connects and attaches to a device; @group is a named one's id, or 0. */
+int fighter_join(struct fighter *f, struct diary *diary, const char *key, uint64_t group);
 void fighter_leave(struct fighter *f);
 /* Waits for the device, with @again giving it back before; and begins a line. */
 int fighter_ask(struct fighter *f, bool again);

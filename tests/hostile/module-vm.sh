@@ -4,12 +4,12 @@
 # The hostile tenants over the module, in a virtual machine: the short suite, with FULL=1
 # all of it.
 cd "$(dirname "$0")/../.." || exit 1
-suite=${O:-build/user}/tests/hostile/suite
-if nm "$suite" 2>/dev/null | grep -q '__[at]san_'; then
+dir=${O:-build/user}/tests/hostile
+if nm "$dir/suite" 2>/dev/null | grep -q '__[at]san_'; then
 	echo "1..0 # SKIP built with a sanitizer"
 	exit 4
 fi
 export GPUSHARE_ARBITER=/dev/gpushare VM_ENV="GPUSHARE_ARBITER FULL"
 [ -z "${FULL:-}" ] || export GS_LIMIT=6000 LIMIT=6600
 # shellcheck disable=SC2086
-exec tests/vm/check -p "$suite" ${VM_KERNELS:-6.12}
+exec tests/vm/check -p "$dir/suite" -p "$dir/attacks" ${VM_KERNELS:-6.12}

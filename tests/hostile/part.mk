@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Hostile tenants beside honest ones, over the daemon and over the module.
 cflags-tests/hostile := -I. -Iulib/include
-$(call program,tests/hostile/suite,$(addprefix tests/hostile/,suite.c arena.c) tests/ulib/world.c,\
-	$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
-checkdeps-y += $(O)/tests/hostile/suite
-alone-y += tests/hostile/daemon.sh $(if $(wildcard Kbuild),tests/hostile/module-vm.sh)
+hostile-test = $(call program,tests/hostile/$(1),$(addprefix tests/hostile/,$(1).c $(2) arena.c) \
+	tests/ulib/world.c,$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
+$(call hostile-test,suite)
+$(call hostile-test,attacks,fuse.c)
+checkdeps-y += $(addprefix $(O)/tests/hostile/,suite attacks)
+alone-y += tests/hostile/daemon.sh $(O)/tests/hostile/attacks $(if $(wildcard Kbuild),tests/hostile/module-vm.sh)
 bench-y += hostile:tests/hostile/table

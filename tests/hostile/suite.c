@@ -121,7 +121,7 @@ static void fight(const struct strategy *s, unsigned int whose, uint64_t group)
 	bool again;
 
 	do {
-		if (fighter_join(&f, diary[whose], group))
+		if (fighter_join(&f, diary[whose], DEVICE, group))
 			_exit(20);
 		f.want_ns = s->want;
 		for (again = false; ; again = !s->pause) {

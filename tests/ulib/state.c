@@ -147,7 +147,7 @@ static void starve(bool starve)
  */
 TEST(no_memory_for_the_state)
 {
-	char name[32];
+	char name[GPUSHARE_NAME_MAX];
 	int i;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -161,30 +161,30 @@ TEST(no_memory_for_the_state)
 	setenv("MALLOC_TRIM_THRESHOLD_", "16384", 1);
 	world_start(&w);
 	for (i = 0; i < 250; i++) {
-		sprintf(name, "group-with-a-long-name-%d", i);
+		sprintf(name, "group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-%d", i);
 		set_weight(name, 5);
 	}
 	starve(true);
-	set_weight("group-with-a-long-name-1", 6);
+	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1", 6);
 	starve(false);
 	world_stop(&w, SIGKILL);
 	world_start(&w);
-	EXPECT_EQ(5, weight_of("group-with-a-long-name-1"));	/* it wasn't written */
+	EXPECT_EQ(5, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1"));	/* it wasn't written */
 	starve(true);
-	set_weight("group-with-a-long-name-1", 7);
+	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1", 7);
 	starve(false);
 	world_stop(&w, SIGTERM);
 	world_start(&w);
-	EXPECT_EQ(7, weight_of("group-with-a-long-name-1"));	/* it was, at the end */
+	EXPECT_EQ(7, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1"));	/* it was, at the end */
 	starve(true);
-	set_weight("group-with-a-long-name-1", 8);
+	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1", 8);
 	starve(false);
 	sleep_ns(5 * SEC + 100 * MS);
-	set_weight("group-with-a-long-name-2", 9);
+	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-2", 9);
 	world_stop(&w, SIGKILL);
 	world_start(&w);
-	EXPECT_EQ(8, weight_of("group-with-a-long-name-1"));	/* with the next change */
-	EXPECT_EQ(9, weight_of("group-with-a-long-name-2"));
+	EXPECT_EQ(8, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1"));	/* with the next change */
+	EXPECT_EQ(9, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-2"));
 	world_remove(&w);
 }
 

@@ -316,6 +316,8 @@ static void tenant_run(struct world *w, const struct tenant *t)
 	struct gpushare *g;
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
+	if (t->uid && (setgid(t->uid) || setuid(t->uid)))
+		_exit(3);
 	if (t->group)
 		world_join(w, t->group);
 	if (gpushare_open(&g, t->key ? t->key : "cpu:0", NULL))

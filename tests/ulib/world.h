@@ -76,6 +76,7 @@ struct tenant {
 	uint64_t pause_ns;	/* between two slices */
 	uint64_t end_ns;	/* when to end; 0: when killed */
 	const int *stop;	/* or when this isn't 0: in memory that both see */
+	uid_t uid;		/* who it is; 0: whoever the test is */
 };
 
 /* A process that takes slices; tenant_client() tells its client's id. */

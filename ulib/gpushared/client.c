@@ -200,20 +200,20 @@ static void read_comm(struct client *c)
 
 static int find_group(struct peer *p, uint64_t id, struct group **group, bool *named)
 {
-	struct group *g;
+	struct group *g, *place;
+	int err = group_of_peer(p, &place);
 
 	*named = id;
-	if (!id) {
-		*group = group_of_pid(p->pid);
-		return 0;
-	}
-	g = group_find(id);
+	*group = place;
+	if (err || !id)
+		return err;
+	*group = g = group_find(id);
 	if (!g || !g->named)
-		return -EINVAL;
-	if (g->uid != p->uid && !p->admin)
-		return -EPERM;
-	*group = g;
-	return 0;
+		err = -EINVAL;
+	else if (!p->admin && (g->uid != p->uid || g->node->parent != place->node))
+		err = -EPERM;
+	group_drop_if_unused(place);
+	return err;
 }
 
 /* Of the same process, on another device than any of the set. */
@@ -283,15 +283,42 @@ static int client_add(struct client *c, struct client *set)
 	return 0;
 }
 
+static int attach(struct client *c, struct client *set, struct message *m, uint32_t given)
+{
+	struct gpushare_attach *u = &m->attach;
+	int files[GS_WIRE_FILES_MAX], err;
+	struct peer *p = c->peer;
+	unsigned int n = 2;
+
+	err = make_pages(c, files);
+	if (err)
+		return err;
+	err = client_add(c, set);
+	if (!err) {
+		u->device = (uint32_t)c->device->core.id;
+		u->client = c->core.id;
+		memcpy(u->key, c->device->key, sizeof(u->key));
+		if (m->head.flags & GS_WIRE_BELL && !bell_hang(p))
+			files[n++] = p->bell.fd;
+		peer_reply(p, &m->head, 0, m->bytes, given, files, n);
+		err = LATER;
+	} else {
+		munmap(c->grant, page_size());
+		munmap(c->page, page_size());
+	}
+	close(files[0]);
+	close(files[1]);
+	return err;
+}
+
 int client_attach(struct peer *p, struct message *m, uint32_t given)
 {
 	struct gpushare_attach *u = &m->attach;
 	struct client *c, *set;
 	struct device *dev;
 	struct group *g;
-	int files[GS_WIRE_FILES_MAX], err;
-	unsigned int n = 2;
 	bool named;
+	int err;
 
 	if (u->flags || (u->set_fd != 0 && u->set_fd != -1))
 		return -EINVAL;
@@ -302,35 +329,17 @@ int client_attach(struct peer *p, struct message *m, uint32_t given)
 	dev = device_find(u->device, u->key);
 	if (!dev)
 		return -ENODEV;
-	err = find_group(p, u->group, &g, &named);
+	err = find_set(p, m->head.set, dev, &set);
 	if (!err)
-		err = find_set(p, m->head.set, dev, &set);
+		err = find_group(p, u->group, &g, &named);
 	if (err)
 		return err;
 	c = client_new(p, dev, g, named);
-	if (!c)
-		return -ENOMEM;
-	err = make_pages(c, files);
-	if (err) {
+	err = c ? attach(c, set, m, given) : -ENOMEM;
+	if (err != LATER) {
 		free(c);
-		return err;
+		group_drop_if_unused(g);
 	}
-	err = client_add(c, set);
-	if (!err) {
-		u->device = (uint32_t)dev->core.id;
-		u->client = c->core.id;
-		memcpy(u->key, dev->key, sizeof(u->key));
-		if (m->head.flags & GS_WIRE_BELL && !bell_hang(p))
-			files[n++] = p->bell.fd;
-		peer_reply(p, &m->head, 0, m->bytes, given, files, n);
-		err = LATER;
-	} else {
-		munmap(c->grant, page_size());
-		munmap(c->page, page_size());
-		free(c);
-	}
-	close(files[0]);
-	close(files[1]);
 	return err;
 }
 
@@ -374,17 +383,6 @@ void client_free(struct client *c)
 	munmap(c->grant, page_size());
 	munmap(c->page, page_size());
 	free(c);
-}
-
-static void check_group(struct client *c)
-{
-	struct group *g;
-
-	if (c->named)
-		return;
-	g = group_of_pid(c->peer->pid);
-	if (g != c->group)
-		group_move_client(c, g);
 }
 
 static bool works(const struct client *c)
@@ -432,7 +430,7 @@ static void check_groups(struct source *s, uint32_t events)
 				return;
 			}
 			c->asked = false;
-			check_group(c);
+			group_check_client(c);
 		}
 		again |= c->asked || works(c);
 	}

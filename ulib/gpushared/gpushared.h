@@ -17,6 +17,7 @@
  *	host.c		the core's callbacks
  *	device.c	devices: discovery, adding, setting
  *	group.c		groups: cgroups and named ones, who belongs where
+ *	tenant.c	tenants: whose programs clients are, and their parts of groups
  *	cgroup.c	the cgroup file system, and who may what in it
  *	share.c		setting and showing shares
  *	stats.c		counters
@@ -38,6 +39,7 @@
 #define MAX_GROUPS		4096
 #define MAX_GROUPS_ADMIN	1024	/* of these, only for admins */
 #define MAX_GROUPS_USER		256
+#define MAX_PARTS		4096
 #define MAX_PEERS_USER		4096
 #define MAX_STREAMS_USER	8
 #define STREAM_EVENTS		1024
@@ -66,6 +68,7 @@ struct peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
+	uint64_t tenant;		/* whose programs these are, see tenant.c */
 	struct client *client;
 	struct stream *stream;
 	struct porter *porter;		/* who is at its errand */
@@ -124,10 +127,13 @@ struct group {
 	struct list_head link;		/* in daemon.groups, by id */
 	uint64_t id;
 	uint32_t set;			/* GPUSHARE_SHARE_*: what is set for all devices */
-	uint32_t keep;			/* peers that named it, clients that chose it */
+	uint32_t keep;			/* peers that named it, clients in it */
 	bool named;
-	uid_t uid;			/* a named group's owner */
-	char *path;			/* of a cgroup, from the mount's root: "/a/b" */
+	uid_t uid;			/* who made it first */
+	uint64_t maker;			/* the tenant whose doing it is, 0: an admin's */
+	uint64_t empty_ns;		/* a tenant's part: since when nobody is in it */
+	char *path;			/* from the mount's root, "/a/b": a cgroup's; where a
+					 * named one was made; a tenant's part has none */
 	char name[GPUSHARE_NAME_MAX];
 };
 
@@ -139,8 +145,9 @@ struct daemon {
 	bool stop;
 	uid_t uid;
 	uint32_t next_device;
-	uint64_t next_client, next_named;
-	unsigned int nr_peers, nr_groups, nr_devices, max_peers;
+	uint64_t next_client, next_named, next_part;
+	unsigned int nr_peers, nr_devices, max_peers;
+	unsigned int nr_groups, nr_parts;	/* but the root; of tenants */
 	uint64_t commands;		/* so many were begun */
 	struct client *acting;		/* whose request is being handled, */
 	bool acting_any;		/* for its whole set */
@@ -275,21 +282,36 @@ void group_init(void);
 void group_forget_all(void);
 struct group *group_find(uint64_t id);
 struct group *group_next(uint64_t id);
-struct group *group_named(const char *name);
-int group_make(uint64_t id, struct group *parent, struct group **group);
-int group_make_cgroup(uint64_t id, const char *path, struct group **group);
+struct group *group_named(const struct group *place, uid_t uid, const char *name);
+struct group *group_whole(const struct group *g);
+bool group_is_cgroup(const struct group *g);
+int group_make_part(uint64_t id, struct group *group, uint64_t tenant, struct group **part);
+int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, struct group **group);
+int group_make_named(struct group *up, uint64_t maker, uid_t uid, const char *name,
+		     const char *home, struct group **group);
+int group_assign(struct group *g, uint64_t maker);
 int group_take_children(struct group *g);
 void group_drop_if_unused(struct group *g);
 int group_remove(struct group *g);
 int group_nodes(struct group *g, struct device *dev);
 struct group *group_of_path(const char *path);
-struct group *group_of_pid(pid_t pid);
+int group_of_peer(const struct peer *p, struct group **group);
+void group_check_client(struct client *c);
 int group_command(struct peer *p, struct gpushare_group *u);
 struct group *group_of(struct gs_group *core);
 bool group_name_ok(const char *name);
+bool group_has_settings(const struct group *g);
 bool group_room(const struct peer *p);
 void group_resolve_clients(void);
 bool group_collect(const struct peer *p, bool refused);
+
+/* tenant.c */
+int tenant_init(void);
+uint64_t tenant_of(pid_t pid, uid_t uid);
+uint64_t tenant_of_user(uid_t uid);
+uint32_t tenant_kind(uint64_t tenant, uint64_t *id);
+int part_of(struct group *group, uint64_t tenant, struct group **part);
+bool part_is_over(struct group *part);
 
 /* cgroup.c */
 int cgroup_init(void);
@@ -310,6 +332,7 @@ bool group_visible(const struct peer *p, const struct group *g);
 
 /* stats.c */
 int stats_get(struct peer *p, struct gpushare_stats *u);
+uid_t uid_seen_by(const struct peer *p, uid_t uid);
 
 /* event.c */
 struct stream;

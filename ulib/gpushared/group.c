@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Groups: those that mirror a cgroup with a share, and named ones below them.
- * A task belongs to the nearest ancestor of its cgroup that is a group.
+ * Groups: those that mirror a cgroup with a share, named ones, and the parts of their
+ * tenants (tenant.c). A task belongs to the nearest ancestor of its cgroup that is a
+ * group, and stands in its tenant's part of it.
+ *
+ * A group hangs below the nearest one above its cgroup, or, of a named one, above the
+ * cgroup that it was made in; if it wasn't made by an admin, below its maker's part of that:
+ * what a tenant makes divides what the tenant has.
  *
  * A group can come between others: /a is given a share when /a/b has one. Then
  * what is below moves under it. After groups came or went, the clients are
@@ -27,6 +32,7 @@ void group_init(void)
 	d.root.path = (char *)"/";
 	d.root.keep = 1;
 	d.next_named = GPUSHARE_NAMED_FIRST;
+	d.next_part = GPUSHARE_PART_FIRST;
 	list_add_tail(&d.root.link, &d.groups);
 }
 
@@ -50,19 +56,34 @@ struct group *group_next(uint64_t id)
 	return NULL;
 }
 
-struct group *group_named(const char *name)
+/* The one of that name that a user has below @place, its part of a group. */
+struct group *group_named(const struct group *place, uid_t uid, const char *name)
 {
+	struct gs_group *i;
 	struct group *g;
 
-	list_for_each_entry(g, &d.groups, link)
-		if (g->named && !strcmp(g->name, name))
+	list_for_each_entry(i, &place->node->children, sibling) {
+		g = group_of(i);
+		if (g->named && g->uid == uid && !strcmp(g->name, name))
 			return g;
+	}
 	return NULL;
 }
 
 struct group *group_of(struct gs_group *core)
 {
 	return core == &d.arb.root ? &d.root : container_of(core, struct group, core);
+}
+
+/* The group that @g is a tenant's part of, or @g itself. */
+struct group *group_whole(const struct group *g)
+{
+	return group_of(gs_group_whole(g->node));
+}
+
+bool group_is_cgroup(const struct group *g)
+{
+	return g->path && !g->named;
 }
 
 bool group_name_ok(const char *name)
@@ -86,28 +107,65 @@ static void insert(struct group *g)
 		if (i->id < g->id)
 			after = i;
 	list_add(&g->link, after ? &after->link : &d.groups);
-	d.nr_groups++;
 }
 
-int group_make(uint64_t id, struct group *parent, struct group **group)
+/* @tenant: whose part of @parent it is; 0: it is a group like others. */
+static int make(uint64_t id, struct group *parent, uint64_t tenant, struct group **group)
 {
-	struct group *g;
+	struct group *g = calloc(1, sizeof(*g));
 	int err;
 
-	if (d.nr_groups >= MAX_GROUPS)
-		return -EUSERS;
-	g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;
 	g->node = &g->core;
 	g->id = id;
-	err = gs_group_add(&d.arb, &g->core, id, parent->node, now_ns());
+	if (tenant)
+		err = gs_tenant_add(&d.arb, &g->core, id, parent->node, tenant, now_ns());
+	else
+		err = gs_group_add(&d.arb, &g->core, id, parent->node, now_ns());
 	if (err) {
 		free(g);
 		return err;
 	}
 	insert(g);
 	*group = g;
+	return 0;
+}
+
+int group_make_part(uint64_t id, struct group *group, uint64_t tenant, struct group **part)
+{
+	int err = d.nr_parts < MAX_PARTS ? make(id, group, tenant, part) : -EUSERS;
+
+	d.nr_parts += !err;
+	return err;
+}
+
+static void drop_part(struct group *part)
+{
+	if (gs_tenant_is(part->node))
+		group_drop_if_unused(part);
+}
+
+/* A group of @maker's, 0 for an admin, below @up or the maker's part of it. */
+static int make_below(uint64_t id, struct group *up, uint64_t maker, const char *path,
+		      struct group **group)
+{
+	char *copy = strdup(path);
+	struct group *place;
+	int err = copy ? part_of(up, maker, &place) : -ENOMEM;
+
+	if (!err) {
+		err = d.nr_groups < MAX_GROUPS ? make(id, place, 0, group) : -EUSERS;
+		if (err)
+			drop_part(place);
+	}
+	if (err) {
+		free(copy);
+		return err == -EINVAL ? -EUSERS : err;	/* too deep */
+	}
+	d.nr_groups++;
+	(*group)->maker = maker;
+	(*group)->path = copy;
 	return 0;
 }
 
@@ -133,7 +191,7 @@ struct group *group_of_path(const char *path)
 	uint64_t id;
 
 	list_for_each_entry(g, &d.groups, link) {
-		if (!g->path || (strcmp(path, g->path) && !is_below(path, g->path)) ||
+		if (!group_is_cgroup(g) || (strcmp(path, g->path) && !is_below(path, g->path)) ||
 		    strlen(g->path) <= strlen(best->path))
 			continue;
 		if (!cgroup_id_of_path(g->path, &id) && id == g->id)
@@ -142,7 +200,7 @@ struct group *group_of_path(const char *path)
 	return best;
 }
 
-struct group *group_of_pid(pid_t pid)
+static struct group *group_of_pid(pid_t pid)
 {
 	char path[CGROUP_PATH_MAX];
 
@@ -151,48 +209,86 @@ struct group *group_of_pid(pid_t pid)
 	return group_of_path(path);
 }
 
+/* Where a peer's clients stand: its tenant's part of its cgroup's group. */
+int group_of_peer(const struct peer *p, struct group **group)
+{
+	return part_of(group_of_pid(p->pid), p->tenant, group);
+}
+
+static bool move_nodes(struct group *from, struct group *to)
+{
+	struct gs_node *n;
+
+	list_for_each_entry(n, &from->node->nodes, of_group)
+		if (group_nodes(to, n->dev->priv))
+			return false;
+	return true;
+}
+
+/* Hangs @g below @up, or its maker's part of that. @yield: whatever it was promised. */
+static int hang(struct group *g, struct group *up, bool yield)
+{
+	struct group *to;
+	int err = part_of(up, g->maker, &to);
+
+	if (err || to->node == g->node->parent)
+		return err;
+	if (!move_nodes(g, to))
+		err = -ENOMEM;
+	else
+		err = yield ? gs_group_rehang(g->node, to->node, now_ns()) :
+			      gs_group_move(g->node, to->node, now_ns());
+	if (err)
+		drop_part(to);
+	return err;
+}
+
 /*
- * What hung on its parent and lies below the new one, hangs on it from now on.
- * Called when its own share is set, as its min has to bear theirs.
+ * What hung where @g hangs and lies below it, and what is below it already, hangs where
+ * it belongs from now on. Called when its own share is set, as its min has to bear theirs.
  */
 int group_take_children(struct group *g)
 {
-	struct gs_group *parent = g->node->parent;
-	struct gs_node *n;
-	struct group *i;
+	struct group *up = group_whole(group_of(g->node->parent)), *i, *at;
 	int err;
 
+	/* Parts may go here, but they aren't what the list is at. */
 	list_for_each_entry(i, &d.groups, link) {
-		if (i == g || !i->path || i->node->parent != parent || !is_below(i->path, g->path))
+		if (i == g || !i->path || !i->node->parent)
 			continue;
-		list_for_each_entry(n, &i->node->nodes, of_group) {
-			err = group_nodes(g, n->dev->priv);
-			if (err)
-				return err;
-		}
-		err = gs_group_move(i->node, g->node, now_ns());
+		if (!is_below(i->path, g->path) && !(i->named && !strcmp(i->path, g->path)))
+			continue;
+		at = group_of(i->node->parent);
+		if (group_whole(at) != up && group_whole(at) != g)
+			continue;
+		err = hang(i, g, false);
 		if (err)
 			return err;
+		drop_part(at);
 	}
 	return 0;
 }
 
-int group_make_cgroup(uint64_t id, const char *path, struct group **group)
+/* @maker: the tenant who does it, 0 for an admin. */
+int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, struct group **group)
 {
-	struct group *parent = group_of_path(path), *g;
-	char *copy = strdup(path);
+	return make_below(id, group_of_path(path), maker, path, group);
+}
+
+/* What is one's own doing, and what an admin's? That says where it hangs. */
+int group_assign(struct group *g, uint64_t maker)
+{
+	struct group *from = group_of(g->node->parent);
+	uint64_t was = g->maker;
 	int err;
 
-	if (!copy)
-		return -ENOMEM;
-	err = group_make(id, parent, &g);
-	if (err) {
-		free(copy);
-		return err;
-	}
-	g->path = copy;
-	*group = g;
-	return 0;
+	g->maker = maker;
+	err = hang(g, group_whole(from), false);
+	if (err)
+		g->maker = was;
+	else
+		drop_part(from);
+	return err;
 }
 
 /* Nodes of it and its ancestors on a device. */
@@ -215,27 +311,35 @@ int group_nodes(struct group *g, struct device *dev)
 	return 0;
 }
 
-static bool move_nodes(struct group *from, struct group *to)
-{
-	struct gs_node *n;
-
-	list_for_each_entry(n, &from->node->nodes, of_group)
-		if (group_nodes(to, n->dev->priv))
-			return false;
-	return true;
-}
-
 void group_move_client(struct client *c, struct group *g)
 {
 	struct group *old = c->group;
 
 	if (c->core.state == GS_CLIENT_GONE || group_nodes(g, c->device) ||
-	    gs_client_move(&c->core, g->node, now_ns()))
+	    gs_client_move(&c->core, g->node, now_ns())) {
+		drop_part(g);
 		return;
+	}
 	c->group = g;
+	c->named = g->named;
 	g->keep++;
 	old->keep--;
 	group_drop_if_unused(old);
+}
+
+/* A named group is as good as the place that it hangs in: who isn't there has left it. */
+void group_check_client(struct client *c)
+{
+	struct group *g;
+
+	if (group_of_peer(c->peer, &g))
+		return;
+	if (c->named && (c->peer->admin || c->group->node->parent == g->node)) {
+		drop_part(g);
+		return;
+	}
+	if (g != c->group)
+		group_move_client(c, g);
 }
 
 /* Times at which work of ours is paid for; there is some to begin with. */
@@ -263,7 +367,6 @@ void group_resolve_clients(void)
 	static struct purse purse;
 	unsigned int n = 0;
 	struct client *c;
-	struct group *g;
 
 	if (!has_left(&purse)) {
 		client_check_all_later();
@@ -271,49 +374,106 @@ void group_resolve_clients(void)
 	}
 	client_check_later();
 	list_for_each_entry(c, &d.clients, link) {
-		if (c->named)
-			continue;
 		n++;
-		g = group_of_pid(c->peer->pid);
-		if (g != c->group)
-			group_move_client(c, g);
+		group_check_client(c);
 	}
 	pay(&purse, n * RESOLVE_NS);
 }
 
-/* Clients and child groups go to the parent. */
-int group_remove(struct group *g)
+/* Its clients go to where they belong in @up. */
+static int move_clients(struct group *from, struct group *up)
 {
-	struct group *parent = group_of(g->node->parent);
-	struct gs_group *child;
+	struct group *to;
 	struct client *c;
-	int err;
+	int err = 0;
 
-	if (!move_nodes(g, parent))
-		return -ENOMEM;
-	list_for_each_entry(c, &d.clients, link) {
-		if (c->group != g)
-			continue;
-		gs_client_move(&c->core, parent->node, now_ns());
-		c->group = parent;
-		c->named = parent->named;
-		parent->keep++;
+	while (!err && !list_empty(&from->node->clients)) {
+		c = list_first_entry(&from->node->clients, struct gs_client, of_group)->priv;
+		err = part_of(up, c->peer->tenant, &to);
+		if (err)
+			break;
+		if (c->core.dev)
+			err = group_nodes(to, c->device);
+		if (!err)
+			err = gs_client_move(&c->core, to->node, now_ns());
+		if (err) {
+			drop_part(to);
+			break;
+		}
+		c->group = to;
+		c->named = to->named;
+		to->keep++;
+		from->keep--;
 	}
-	while (!list_empty(&g->node->children)) {
-		child = list_first_entry(&g->node->children, struct gs_group, sibling);
-		gs_group_rehang(child, child->parent->parent, now_ns());
-	}
-	err = gs_group_remove(g->node, now_ns());
+	return err;
+}
+
+/* Out of the tree, with nobody in it. */
+static int take_out(struct group *g)
+{
+	bool part = gs_tenant_is(g->node);
+	struct group *up = group_of(g->node->parent);
+	int err = gs_group_remove(g->node, now_ns());
+
 	if (err)
 		return err;
+	if (part)
+		d.nr_parts--;
+	else
+		d.nr_groups--;
 	list_del_init(&g->link);
-	d.nr_groups--;
 	free(g->path);
 	free(g);
+	drop_part(up);
 	return 0;
 }
 
-static bool has_settings(const struct group *g)
+/* A part goes up as it is, with what it owes, if there is none of its tenant's. */
+static int move_up(struct group *g, struct group *up)
+{
+	int err;
+
+	if (!gs_tenant_is(g->node))
+		return hang(g, up, true);
+	if (!gs_tenant_find(up->node, g->node->tenant))
+		return gs_group_rehang(g->node, up->node, now_ns());
+	err = move_clients(g, up);
+	while (!err && !list_empty(&g->node->children))
+		err = hang(group_of(list_first_entry(&g->node->children, struct gs_group,
+						     sibling)), up, true);
+	return err ? err : take_out(g);
+}
+
+/* What it was promised is others' to have, and its weight counts for nobody. */
+static void clear_share(struct group *g)
+{
+	uint64_t now = now_ns();
+	struct gs_node *n;
+
+	g->set = 0;
+	gs_group_unset(g->node, NULL, GPUSHARE_SHARE_ALL, now);
+	list_for_each_entry(n, &g->node->nodes, of_group)
+		gs_group_unset(g->node, n->dev, GPUSHARE_SHARE_ALL, now);
+}
+
+/* A group of a cgroup, or with a name: all that stands in it goes to where it belongs. */
+int group_remove(struct group *g)
+{
+	struct group *up = group_whole(group_of(g->node->parent));
+	int err;
+
+	clear_share(g);
+	while (!list_empty(&g->node->children)) {
+		err = move_up(group_of(list_first_entry(&g->node->children, struct gs_group,
+							sibling)), up);
+		if (err)
+			return err;
+	}
+	err = move_clients(g, up);
+	return err ? err : take_out(g);
+}
+
+bool group_has_settings(const struct group *g)
 {
 	struct gs_node *n;
 
@@ -325,10 +485,18 @@ static bool has_settings(const struct group *g)
 	return false;
 }
 
-/* A cgroup without settings is no group; a named one lasts as long as it is used. */
+/*
+ * A cgroup without settings is no group; a named one lasts as long as it is used, and a
+ * tenant's part as long as it is.
+ */
 void group_drop_if_unused(struct group *g)
 {
-	if (g == &d.root || has_settings(g) || (g->named && g->keep))
+	if (gs_tenant_is(g->node)) {
+		if (part_is_over(g))
+			take_out(g);
+		return;
+	}
+	if (g == &d.root || group_has_settings(g) || (g->named && g->keep))
 		return;
 	if (!group_remove(g))
 		group_resolve_clients();
@@ -345,14 +513,19 @@ static uint64_t own_time(void)
 
 static bool collect(void)
 {
-	struct group *g, *n;
+	struct list_head *i = d.root.link.next, *next;
+	unsigned int left = 0;
 	bool changed = false;
+	struct group *g;
 	uint64_t id;
 
-	list_for_each_entry_safe(g, n, &d.groups, link) {
-		if (g == &d.root || !g->path)
-			continue;
-		if (!cgroup_id_of_path(g->path, &id) && id == g->id)
+	list_for_each_entry(g, &d.groups, link)
+		left += g != &d.root && group_is_cgroup(g);
+	/* Those of cgroups come before all others, and parts go with them. */
+	for (; left; left--, i = next) {
+		g = list_entry(i, struct group, link);
+		next = i->next;
+		if (group_has_settings(g) && !cgroup_id_of_path(g->path, &id) && id == g->id)
 			continue;
 		if (!group_remove(g))
 			changed = true;
@@ -394,13 +567,13 @@ bool group_collect(const struct peer *p, bool refused)
 	return changed;
 }
 
-static unsigned int count_named(uid_t uid)
+static unsigned int count_named(const struct group *place, uid_t uid)
 {
 	unsigned int n = 0;
-	struct group *g;
+	struct gs_group *i;
 
-	list_for_each_entry(g, &d.groups, link)
-		n += g->named && g->uid == uid;
+	list_for_each_entry(i, &place->node->children, sibling)
+		n += group_of(i)->named && group_of(i)->uid == uid;
 	return n;
 }
 
@@ -419,6 +592,42 @@ static void keep_named(struct peer *p, struct group *g)
 	}
 }
 
+int group_make_named(struct group *up, uint64_t maker, uid_t uid, const char *name,
+		     const char *home, struct group **group)
+{
+	int err = make_below(d.next_named, up, maker, home, group);
+
+	if (err)
+		return err;
+	d.next_named++;
+	(*group)->named = true;
+	(*group)->uid = uid;
+	strcpy((*group)->name, name);
+	return 0;
+}
+
+static int find_or_make(const struct peer *p, const char *name, struct group **group)
+{
+	char home[CGROUP_PATH_MAX];
+	struct group *place;
+	int err = group_of_peer(p, &place);
+
+	if (err)
+		return err;
+	*group = group_named(place, p->uid, name);
+	if (*group)
+		return 0;
+	if (cgroup_of_pid(p->pid, home, sizeof(home)))
+		strcpy(home, "/");
+	if (!group_room(p) || count_named(place, p->uid) >= MAX_GROUPS_USER)
+		err = -EUSERS;
+	else
+		err = group_make_named(group_whole(place), p->tenant, p->uid, name, home, group);
+	if (err)
+		drop_part(place);
+	return err;
+}
+
 int group_command(struct peer *p, struct gpushare_group *u)
 {
 	struct group *g;
@@ -426,30 +635,27 @@ int group_command(struct peer *p, struct gpushare_group *u)
 
 	if (u->flags || !group_name_ok(u->name))
 		return -EINVAL;
-	g = group_named(u->name);
-	if (g && g->uid != p->uid && !p->admin)
-		return -EPERM;
-	if (!g) {
-		if (!group_room(p) || count_named(p->uid) >= MAX_GROUPS_USER)
-			return -EUSERS;
-		err = group_make(d.next_named, group_of_pid(p->pid), &g);
-		if (err)
-			return err;
-		d.next_named++;
-		g->named = true;
-		g->uid = p->uid;
-		strcpy(g->name, u->name);
-	}
+	err = find_or_make(p, u->name, &g);
+	if (err)
+		return err;
 	keep_named(p, g);
 	u->group = g->id;
 	return 0;
 }
 
+/* No client is left. Those with settings go first, as others stand in their way. */
 void group_forget_all(void)
 {
 	struct group *g, *n;
+	int err = 0;
 
+	while (d.nr_groups && !err)
+		list_for_each_entry(g, &d.groups, link)
+			if (g != &d.root && !gs_tenant_is(g->node)) {
+				err = group_remove(g);
+				break;
+			}
 	list_for_each_entry_safe(g, n, &d.groups, link)
-		if (g != &d.root)
-			group_remove(g);
+		if (gs_tenant_is(g->node))
+			take_out(g);
 }

@@ -394,6 +394,9 @@ static int set_up(void)
 		return err;
 	host_init();
 	group_init();
+	err = tenant_init();
+	if (err)
+		return err;
 	/* First what is there: a share for one device is kept only if that is known. */
 	device_discover();
 	if (d.state_path)

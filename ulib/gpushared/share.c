@@ -114,9 +114,11 @@ static int find_target(const struct gpushare_share *u, const struct gs_seen *fil
 			return -EBADF;
 		return cgroup_path_of_seen(&files[u->cgroup_fd], path, size, id);
 	}
+	if (*id >= GPUSHARE_PART_FIRST && *id < GPUSHARE_NAMED_FIRST)
+		return -EINVAL;		/* a cgroup can be given a share */
 	g = group_find(*id);
 	if (g) {
-		if (g->path)
+		if (!g->named)
 			strcpy(path, g->path);
 		return 0;
 	}
@@ -125,57 +127,81 @@ static int find_target(const struct gpushare_share *u, const struct gs_seen *fil
 	return cgroup_path_of_id(*id, path, size);
 }
 
+/* Containers have user ids in common. */
+static bool is_own(const struct peer *p, const struct group *named)
+{
+	return named->uid == p->uid && named->maker == p->tenant;
+}
+
 static int may_set(const struct peer *p, const struct group *g, const char *path,
 		   const struct gs_seen *authority)
 {
 	if (g && g->named)
-		return g->uid == p->uid || p->admin ? 0 : -EPERM;
+		return is_own(p, g) || p->admin ? 0 : -EPERM;
 	return cgroup_authority(p, path, authority);
 }
 
 static void show(struct peer *p, struct group *g, struct device *dev, struct gpushare_share *u);
 
-static unsigned int count_made_by(uid_t uid)
+static unsigned int count_made_by(uint64_t maker)
 {
 	unsigned int n = 0;
 	struct group *g;
 
 	list_for_each_entry(g, &d.groups, link)
-		n += !g->named && g != &d.root && g->uid == uid;
+		n += group_is_cgroup(g) && g->maker == maker;
 	return n;
+}
+
+static int make_for(struct peer *p, uint64_t id, const char *path, struct group **g)
+{
+	if (!group_room(p) || (!p->admin && count_made_by(p->tenant) >= MAX_GROUPS_USER))
+		return -EUSERS;
+	return group_make_cgroup(id, path, p->admin ? 0 : p->tenant, g);
+}
+
+/* What is to be below it was promised more than it has, or there are too many levels. */
+static int tree_error(int err, struct gpushare_share *u)
+{
+	if (err == -ENOSPC)
+		u->min_free = 0;
+	return err == -ENOSPC ? -EBUSY : err == -EINVAL ? -EUSERS : err;
 }
 
 static int set_checked(struct peer *p, struct gpushare_share *u, uint64_t id, const char *path,
 		       struct device *dev)
 {
 	struct group *g = group_find(id);
-	bool made = !g;
+	uint64_t was = g ? g->maker : 0;
+	bool made = !g, taken = was && p->admin && !g->named;
 	int err;
 
 	if (made) {
 		if (!u->mask)
 			return 0;	/* nothing is set, so there is nothing to reset */
-		if (!group_room(p) || (!p->admin && count_made_by(p->uid) >= MAX_GROUPS_USER))
-			return -EUSERS;
-		err = group_make_cgroup(id, path, &g);
-		if (err)
-			return err;
-		g->uid = p->uid;
+		err = make_for(p, id, path, &g);
+	} else {
+		/* What an admin sets is one's own doing no more. */
+		err = taken ? tree_error(group_assign(g, 0), u) : 0;
 	}
+	if (err)
+		return err;
 	err = share_apply(g, dev, u);
-	if (!err && made) {
-		err = core_error(group_take_children(g));
-		if (err)
-			group_remove(g);	/* what it took goes back to its parent */
-		if (err)
-			return err;
-	}
 	if (err == -EBUSY)
 		u->min_free = gs_min_room(g->node, dev ? &dev->core : NULL);
+	if (!err && (made || taken)) {
+		err = tree_error(group_take_children(g), u);
+		if (err && made) {
+			group_remove(g);	/* what it took goes back to its parent */
+			return err;
+		}
+	}
+	if (err && taken)
+		group_assign(g, was);
 	if (!err) {
 		state_changed();
 		show(p, g, dev, u);
-		if (made)
+		if (made || taken)
 			group_resolve_clients();
 	}
 	group_drop_if_unused(g);
@@ -219,27 +245,50 @@ int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *fi
 	return err;
 }
 
-/* Its part of the device if all groups and all clients want it: weights only. */
+/* Clients that stand in the group itself and, with @below, in any below it. */
+static unsigned int clients_of(const struct gs_group *group, const struct device *dev, bool below)
+{
+	const struct gs_node *n;
+	unsigned int sum = 0;
+
+	list_for_each_entry(n, &group->nodes, of_group)
+		if (!dev || n->dev == &dev->core)
+			sum += below ? n->present : n->clients;
+	return sum;
+}
+
+/*
+ * The part of the device that it gets if all others want some too: at each level its
+ * weight among all that compete there. These are its sibling groups, the parts of tenants
+ * where there is anybody, and its parent's own clients if all of that is one tenant's.
+ * The idle class gets what others leave.
+ */
 static uint32_t entitled(struct group *g, struct device *dev)
 {
-	uint64_t part = 1000000, weight, sum;
-	struct gs_group *i, *at = g->node;
+	uint64_t part = 1000000, busy, idle;
+	const struct gs_share *own, *s;
+	struct gs_group *i, *at;
 	struct gs_node *n;
-	struct gs_client *c;
 
-	for (; at->parent; at = at->parent) {
-		sum = 0;
-		list_for_each_entry(c, &at->parent->clients, of_group)
-			if (!dev || c->dev == &dev->core)
-				sum += GS_WEIGHT_DEFAULT;
-		weight = 0;
+	for (at = g->node; at->parent; at = at->parent) {
+		busy = (uint64_t)GS_WEIGHT_DEFAULT * clients_of(at->parent, dev, false);
+		idle = 0;
+		own = &at->share;
 		list_for_each_entry(i, &at->parent->children, sibling) {
 			n = dev ? gs_node_find(i, &dev->core) : NULL;
-			sum += n ? n->share.weight : i->share.weight;
+			s = n ? &n->share : &i->share;
 			if (i == at)
-				weight = n ? n->share.weight : i->share.weight;
+				own = s;
+			else if (gs_tenant_is(i) && !clients_of(i, dev, true))
+				continue;
+			if (s->class == GS_CLASS_IDLE)
+				idle += s->weight;
+			else
+				busy += s->weight;
 		}
-		part = sum ? part * weight / sum : part;
+		if (own->class == GS_CLASS_IDLE && busy)
+			return 0;
+		part = part * own->weight / (busy ? busy : idle);
 	}
 	return (uint32_t)((part + 500) / 1000);
 }
@@ -265,7 +314,10 @@ static const char *own_cgroup(const struct peer *p)
 	return there ? path : NULL;
 }
 
-/* A caller that isn't an admin sees its own cgroup and below, and its named groups. */
+/*
+ * A caller that isn't an admin sees its own cgroup and below, with all parts of these,
+ * and its named groups.
+ */
 bool group_visible(const struct peer *p, const struct group *g)
 {
 	const char *own;
@@ -273,9 +325,9 @@ bool group_visible(const struct peer *p, const struct group *g)
 	if (p->admin)
 		return true;
 	if (g->named)
-		return g->uid == p->uid;
+		return is_own(p, g);
 	own = own_cgroup(p);
-	return own && below(g->path, own);
+	return own && below(group_whole(g)->path, own);
 }
 
 /*
@@ -284,7 +336,7 @@ bool group_visible(const struct peer *p, const struct group *g)
  */
 static void show_path(const struct peer *p, const struct group *g, char *to, size_t size)
 {
-	const char *path = g->named ? g->name : g->path;
+	const char *path = g->named ? g->name : group_whole(g)->path;
 	const char *own = !g->named && p->foreign ? own_cgroup(p) : NULL;
 	size_t n;
 
@@ -298,12 +350,25 @@ static void show_path(const struct peer *p, const struct group *g, char *to, siz
 	to[n] = 0;
 }
 
+static void show_kind(const struct peer *p, const struct group *g, struct gpushare_share *u)
+{
+	uint64_t id = g->uid;
+
+	if (g->named)
+		u->kind = GPUSHARE_GROUP_NAMED;
+	else if (gs_tenant_is(g->node))
+		u->kind = tenant_kind(g->node->tenant, &id);
+	else
+		return;
+	u->tenant = u->kind == GPUSHARE_GROUP_CONTAINER ? id : uid_seen_by(p, (uid_t)id);
+}
+
 static void show(struct peer *p, struct group *g, struct device *dev, struct gpushare_share *u)
 {
 	struct gs_node *n = dev ? node_of(g, dev) : NULL;
 	const struct gs_share *s = n ? &n->share : &g->node->share;
-	struct gs_client *c;
 	uint32_t size = u->size;
+	struct gs_group *i;
 
 	*u = (struct gpushare_share){
 		.size = size,
@@ -323,9 +388,12 @@ static void show(struct peer *p, struct group *g, struct device *dev, struct gpu
 		.mem_min = s->mem_min,
 		.parent = g->node->parent ? g->node->parent->id : 0,
 		.entitled_permille = entitled(g, dev),
+		.clients = clients_of(g->node, dev, false),
 	};
-	list_for_each_entry(c, &g->node->clients, of_group)
-		u->clients += !dev || c->dev == &dev->core;
+	list_for_each_entry(i, &g->node->children, sibling)
+		if (gs_tenant_is(i))
+			u->clients += clients_of(i, dev, false);
+	show_kind(p, g, u);
 	show_path(p, g, u->path, sizeof(u->path));
 }
 
@@ -342,7 +410,7 @@ static bool may_read(const struct peer *p, const struct group *g, const struct g
 		return true;
 	if (u->authority_fd >= 0 && (unsigned int)u->authority_fd < nr_files)
 		authority = &files[u->authority_fd];
-	if (g->named || (u->cgroup_fd < 0 && !authority))
+	if (!group_is_cgroup(g) || (u->cgroup_fd < 0 && !authority))
 		return false;
 	return !cgroup_authority(p, g->path, authority);
 }

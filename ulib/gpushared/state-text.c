@@ -23,7 +23,7 @@ uint64_t state_sum(const char *text, size_t length)
 
 int state_put_head(FILE *f, const char *boot)
 {
-	return fprintf(f, "gpushare-state 1 %s\n", boot);
+	return fprintf(f, "gpushare-state 2 %s\n", boot);
 }
 
 int state_put(FILE *f, const struct state_item *item)
@@ -41,21 +41,23 @@ int state_put(FILE *f, const struct state_item *item)
 			v->unit_registers, v->unit_local_bytes, v->bandwidth_mbps,
 			(unsigned long long)v->mem_bytes, v->oversubscribe);
 	case STATE_GROUP:
-		return fprintf(f, "group %s %u %s\n", item->name, item->uid, item->path);
+		return fprintf(f, "group %s %u %" PRIu64 " %s\n", item->name, item->uid,
+			       item->maker, item->path);
 	case STATE_SHARE:
 		return fprintf(f,
-			"share %s %u %u %u %u %llu %llu %llu %llu %llu %llu %u %" PRIu64 " %s\n",
+			"share %s %u %u %u %u %llu %llu %llu %llu %llu %llu %" PRIu64 " %" PRIu64 " %s\n",
 			item->key, s->mask, s->weight, s->class, s->min_permille,
 			(unsigned long long)s->max_us, (unsigned long long)s->period_us,
 			(unsigned long long)s->burst_us, (unsigned long long)s->mem_max,
 			(unsigned long long)s->mem_high, (unsigned long long)s->mem_min,
-			item->uid, item->id, item->path);
+			item->maker, item->id, item->path);
 	}
 	return 0;
 }
 
 struct reader {
 	const char *at;
+	unsigned int version;
 	bool bad;
 };
 
@@ -156,14 +158,24 @@ static void read_share(struct reader *r, struct state_item *item)
 	s->mem_max = number(r, UINT64_MAX);
 	s->mem_high = number(r, UINT64_MAX);
 	s->mem_min = number(r, UINT64_MAX);
-	item->uid = small(r);
+	item->maker = number(r, r->version == 1 ? UINT32_MAX : UINT64_MAX);
+	if (r->version == 1 && item->maker)
+		item->maker++;	/* the tenant of that user */
 	item->id = number(r, UINT64_MAX);
 	rest(r, item->path, sizeof(item->path));
 }
 
-static bool read_line(const char *line, struct state_item *item)
+static void read_group(struct reader *r, struct state_item *item)
 {
-	struct reader r = { .at = line };
+	word(r, item->name, sizeof(item->name));
+	item->uid = small(r);
+	item->maker = r->version == 1 ? item->uid + 1ull : number(r, UINT64_MAX);
+	rest(r, item->path, sizeof(item->path));
+}
+
+static bool read_line(const char *line, unsigned int version, struct state_item *item)
+{
+	struct reader r = { .at = line, .version = version };
 	char what[16];
 
 	memset(item, 0, sizeof(*item));
@@ -175,9 +187,7 @@ static bool read_line(const char *line, struct state_item *item)
 		read_device(&r, item);
 	} else if (!strcmp(what, "group")) {
 		item->what = STATE_GROUP;
-		word(&r, item->name, sizeof(item->name));
-		item->uid = small(&r);
-		rest(&r, item->path, sizeof(item->path));
+		read_group(&r, item);
 	} else if (!strcmp(what, "share")) {
 		item->what = STATE_SHARE;
 		read_share(&r, item);
@@ -214,6 +224,7 @@ int state_parse(const char *text, size_t length, char boot[64],
 	static char line[STATE_PATH_MAX + 512];
 	const char *end = check_sum(text, length), *at, *next;
 	bool head, sound = end;
+	unsigned int version = 0;
 	int round;
 
 	for (round = 0; sound && round < 2; round++) {
@@ -226,10 +237,11 @@ int state_parse(const char *text, size_t length, char boot[64],
 			memcpy(line, at, (size_t)(next - at) - 1);
 			line[next - at - 1] = 0;
 			if (head) {
-				sound = sscanf(line, "gpushare-state 1 %63s", boot) == 1;
+				sound = sscanf(line, "gpushare-state %u %63s", &version,
+					       boot) == 2 && (version == 1 || version == 2);
 				head = false;
 			} else {
-				sound = read_line(line, &item);
+				sound = read_line(line, version, &item);
 				if (sound && round)
 					take(&item, arg);
 			}

@@ -76,7 +76,7 @@ static void put(FILE *f, const struct state_item *item)
 
 static void put_share(FILE *f, struct group *g, struct device *dev)
 {
-	struct state_item item = { .what = STATE_SHARE, .uid = g->uid };
+	struct state_item item = { .what = STATE_SHARE, .maker = g->maker };
 	struct gs_node *n = dev ? gs_node_find(g->node, &dev->core) : NULL;
 	const struct gs_share *s = n ? &n->share : &g->node->share;
 
@@ -118,22 +118,12 @@ static void put_devices(FILE *f)
 	}
 }
 
-static bool has_parent_named(const struct group *g)
-{
-	return g->node->parent && group_of(g->node->parent)->named;
-}
-
 static void put_named(FILE *f, struct group *g)
 {
-	struct state_item item = { .what = STATE_GROUP, .uid = g->uid };
-	struct group *parent = g;
+	struct state_item item = { .what = STATE_GROUP, .uid = g->uid, .maker = g->maker };
 
-	/* Its place is below a cgroup; one between, with a name, may not come back. */
-	do
-		parent = group_of(parent->node->parent);
-	while (parent->named);
 	strcpy(item.name, g->name);
-	strcpy(item.path, parent->path);
+	strcpy(item.path, g->path);
 	put(f, &item);
 }
 
@@ -146,7 +136,9 @@ static void put_groups(FILE *f)
 	list_for_each_entry(g, &d.groups, link) {
 		if (ftello(f) > (off_t)STATE_SIZE_MAX)
 			return;		/* it won't be written anyway */
-		if (g->named && !has_parent_named(g))
+		if (!group_has_settings(g))
+			continue;
+		if (g->named)
 			put_named(f, g);
 		put_share(f, g, NULL);
 		list_for_each_entry(dev, &d.devices, link)
@@ -411,18 +403,22 @@ static void take_device(const struct state_item *item)
 		say("%s: its kept settings aren't valid any more", dev->key);
 }
 
-static void take_group(const struct state_item *item)
-{
-	struct group *g;
+/* The named group whose shares come next. */
+static struct group *named;
 
-	if (!group_name_ok(item->name) || group_named(item->name))
+static void take_group(const struct state_item *item, bool same_boot)
+{
+	uint64_t id;
+
+	named = NULL;
+	if (!group_name_ok(item->name) || !item->maker || item->maker > GS_TENANT_MAX)
 		return;
-	if (group_make(d.next_named, group_of_path(item->path), &g))
+	/* Another container may have that number by now. */
+	if (!same_boot && tenant_kind(item->maker, &id) == GPUSHARE_GROUP_CONTAINER)
 		return;
-	d.next_named++;
-	g->named = true;
-	g->uid = item->uid;
-	strcpy(g->name, item->name);
+	if (group_make_named(group_of_path(item->path), item->maker, item->uid, item->name,
+			     item->path, &named))
+		say("%s: no room for it any more", item->name);
 }
 
 static void take_share(const struct state_item *item, bool same_boot)
@@ -439,13 +435,14 @@ static void take_share(const struct state_item *item, bool same_boot)
 			return;
 	}
 	if (!item->id) {
-		g = group_named(item->path);
+		g = named && !strcmp(named->name, item->path) ? named : NULL;
 	} else {
-		if (!same_boot || cgroup_id_of_path(item->path, &id) || id != item->id)
+		if (!same_boot || cgroup_id_of_path(item->path, &id) || id != item->id ||
+		    item->maker > GS_TENANT_MAX)
 			return;	/* the cgroup is no more */
 		g = group_find(id);
-		if (!g && !group_make_cgroup(id, item->path, &g))
-			g->uid = item->uid;
+		if (!g && group_make_cgroup(id, item->path, item->maker, &g))
+			g = NULL;
 	}
 	if (g && (share_apply(g, dev, &item->share) || (!g->named && group_take_children(g))))
 		say("%s: its kept share isn't valid any more", item->path);
@@ -458,7 +455,7 @@ static void take(const struct state_item *item, void *arg)
 		take_device(item);
 		break;
 	case STATE_GROUP:
-		take_group(item);
+		take_group(item, !strcmp(this_boot, arg));
 		break;
 	case STATE_SHARE:
 		take_share(item, !strcmp(this_boot, arg));

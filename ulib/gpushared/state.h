@@ -2,11 +2,14 @@
 /*
  * The state file's text, apart from the rest so that it can be fuzzed.
  *
- *	gpushare-state 1 BOOT-ID
+ *	gpushare-state 2 BOOT-ID
  *	device KEY KIND ADDED SET VALUES...
- *	group NAME UID PARENT-PATH
- *	share DEVICE-KEY|* SET VALUES... UID ID PATH	(ID 0: PATH is a group's name)
+ *	group NAME UID MAKER HOME-PATH
+ *	share DEVICE-KEY|* SET VALUES... MAKER ID PATH
  *	sum HEX
+ *
+ * A named group's shares follow its own line, with an ID of 0 and its name as PATH. MAKER
+ * is a tenant's key, 0 for an admin. Version 1 has a user id there, and groups have none.
  *
  * The last line is a checksum of all before it: a file that was cut, or edited
  * by hand, isn't half believed.
@@ -28,13 +31,14 @@ enum state_what { STATE_DEVICE, STATE_GROUP, STATE_SHARE };
 struct state_item {
 	enum state_what what;
 	bool added;				/* device */
-	uint32_t uid;				/* group, share */
+	uint32_t uid;				/* group */
+	uint64_t maker;				/* group, share */
 	uint64_t id;				/* share: the cgroup's; 0: a named group's */
 	struct gpushare_device device;
 	struct gpushare_share share;
 	char key[GPUSHARE_KEY_MAX];		/* share: the device's, "*" for all */
 	char name[GPUSHARE_NAME_MAX];		/* group */
-	char path[STATE_PATH_MAX];		/* group: the parent's; share */
+	char path[STATE_PATH_MAX];		/* group: where it was made; share */
 };
 
 /*

@@ -48,6 +48,11 @@ static pid_t pid_seen_by(const struct peer *p, pid_t pid)
 	return seen;
 }
 
+uid_t uid_seen_by(const struct peer *p, uid_t uid)
+{
+	return p->foreign && uid != p->uid ? OVERFLOW_UID : uid;
+}
+
 static bool client_visible(const struct peer *p, const struct client *c)
 {
 	return p->admin || p == c->peer || group_visible(p, c->group);
@@ -61,7 +66,8 @@ static void of_client(const struct peer *p, struct client *c, struct gpushare_st
 		gs_sync(core->dev, u->now_ns);
 	u->device = c->grant->device;
 	u->id = core->id;
-	u->group = c->group->id;
+	u->group = group_whole(c->group)->id;
+	u->part = gs_tenant_is(c->group->node) ? c->group->id : 0;
 	u->usage_ns = gs_client_usage(core);
 	u->wait_ns = core->wait;
 	if (core->state == GS_CLIENT_WAITING)
@@ -81,7 +87,7 @@ static void of_client(const struct peer *p, struct client *c, struct gpushare_st
 	u->since_ns = core->since;
 	u->state = c->grant->word & GPUSHARE_FLAGS_MASK;
 	u->pid = pid_seen_by(p, c->peer->pid);
-	u->uid = p->foreign && c->peer->uid != p->uid ? OVERFLOW_UID : c->peer->uid;
+	u->uid = uid_seen_by(p, c->peer->uid);
 	u->workers = core->workers;
 	memcpy(u->comm, c->comm, sizeof(u->comm));
 }
@@ -130,7 +136,7 @@ static void of_group(struct group *g, struct device *only, struct gpushare_stats
 			add_node(n, u);
 	}
 	u->id = g->id;
-	u->group = g->id;
+	u->group = group_whole(g)->id;
 }
 
 static int get_client(struct peer *p, const struct gpushare_stats *in, struct gpushare_stats *u)

@@ -200,7 +200,7 @@ struct gpushare_version {
  * EALREADY: this file has a client. EBADF: set_fd isn't such a file. EUSERS:
  * the limit of clients is reached, of the user, of its cgroup (the module) or of
  * all; the last eighth of all is for CAP_SYS_ADMIN. ENOMEM. EPERM: the named
- * group is another user's. EOPNOTSUPP: @group with the module.
+ * group is another user's, or in another group than the caller. EOPNOTSUPP: @group with the module.
  */
 struct gpushare_attach {
 	__u32 size;
@@ -529,10 +529,11 @@ struct gpushare_stats {
 };
 
 /*
- * GPUSHARE_GROUP: a group with a name and no cgroup, below the caller's own
- * group; it is made if it isn't there, and goes with the last client if nothing
- * keeps it. Only with the daemon (FEAT_NAMED), else EOPNOTSUPP. EPERM: it is
- * there and another user's. A name is of letters, digits, '.', '_' and '-'.
+ * GPUSHARE_GROUP: a group with a name and no cgroup, below the caller's tenant's
+ * part of the caller's group, known there by the user and the name; it is made if it
+ * isn't there, and goes with the last client if nothing keeps it. What it is given
+ * divides what the tenant has. Only with the daemon (FEAT_NAMED), else EOPNOTSUPP.
+ * EUSERS. A name is of letters, digits, '.', '_' and '-'.
  */
 struct gpushare_group {
 	__u32 size;

@@ -134,6 +134,7 @@ static void check_arbiter(struct doctor *d)
 		find(d, FAIL, "arbiter", rc == -EACCES || rc == -EPERM ?
 		     "be in the group of the node or socket" : rc == -ECONNREFUSED ?
 		     "it died and left its socket: start gpushared again" :
+		     rc == -ETIMEDOUT ? "it hangs: systemctl restart gpushared" :
 		     "modprobe gpushare, or systemctl start gpushared, or gpushared --user",
 		     "none answers: %s", strerror(-rc));
 		return;

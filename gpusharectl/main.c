@@ -129,6 +129,9 @@ int gs_connect(struct gs_ctl *ctl)
 	case -EPROTO:
 		return gs_error(GS_EXIT_ABSENT, "arbiter", "what answers there is no arbiter; "
 				"check --arbiter or GPUSHARE_ARBITER");
+	case -ETIMEDOUT:
+		return gs_error(GS_EXIT_TIMEOUT, "arbiter", "there is one, but it hangs and "
+				"doesn't answer; start it anew (systemctl restart gpushared)");
 	case -ENODATA:
 		return gs_error(GS_EXIT_ABSENT, "arbiter", "none is to be used, GPUSHARE_ARBITER or "
 				"--arbiter says so");

@@ -214,6 +214,12 @@ gives 0 -q doctor; says_not '^ ok'
 "$ctl" doctor | grep -q WARN && gives 1 doctor --strict
 result "doctor"
 
+kill -STOP "$daemon"
+gives 7 status; complains 'it hangs'
+gives 1 doctor; says 'FAIL +arbiter.*timed out'; says 'systemctl restart'
+kill -CONT "$daemon"
+result "a daemon that hangs"
+
 stop_daemon
 gives 5 list; complains 'it ended and left its socket|there is none'
 result "after the daemon's end"

@@ -294,4 +294,70 @@ TEST(socket_activation_and_notification)
 	world_remove(&w);
 }
 
+/* Nobody reads what it says, and there is no room for more. */
+TEST(nobody_reads_its_log)
+{
+	int line[2], old = dup(STDERR_FILENO), i;
+	struct gpushare_version v = { .size = sizeof(v) };
+	char much[4096] = "", dir[200];
+	FILE *f;
+
+	world_make(&w);
+	for (i = 0; i < 80; i++) {	/* more than there is room for, which it says */
+		snprintf(dir, sizeof(dir), "%s/d%d", w.pci, i);
+		ASSERT_EQ(0, mkdir(dir, 0755));
+		strcat(dir, "/class");
+		f = fopen(dir, "w");
+		fputs("0x030000\n", f);
+		fclose(f);
+	}
+	ASSERT_EQ(0, pipe(line));
+	ASSERT_GE(fcntl(line[1], F_SETFL, O_NONBLOCK), 0);
+	while (write(line[1], much, sizeof(much)) > 0)
+		;
+	ASSERT_GE(fcntl(line[1], F_SETFL, 0), 0);
+	dup2(line[1], STDERR_FILENO);
+	world_start(&w);
+	dup2(old, STDERR_FILENO);
+	for (i = 0; i < 3; i++) {
+		kill(w.daemon, SIGHUP);
+		EXPECT_EQ(0, world_call(&w, GPUSHARE_VERSION, &v));
+	}
+	world_stop(&w, SIGTERM);
+	world_remove(&w);
+}
+
+/* It says that it lives as long as it does. */
+TEST(the_watchdog)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct timeval limit = { 20, 0 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), i, n = 0;
+	char text[300];
+
+	world_make(&w);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/notify", w.dir);
+	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setenv("NOTIFY_SOCKET", addr.sun_path, 1);
+	setenv("WATCHDOG_USEC", "300000", 1);
+	world_start(&w);
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("NOTIFY_SOCKET");
+	for (i = 0; i < 5; i++) {
+		memset(text, 0, sizeof(text));
+		ASSERT_GT(recv(fd, text, sizeof(text) - 1, 0), 0);
+		n += !!strstr(text, "WATCHDOG=1") && !!strstr(text, "longest round");
+	}
+	EXPECT_EQ(4, n);		/* and READY=1 */
+	kill(w.daemon, SIGSTOP);
+	while (recv(fd, text, sizeof(text), MSG_DONTWAIT) > 0)
+		;
+	sleep_ns(SEC);
+	EXPECT_EQ(-1, recv(fd, text, sizeof(text), MSG_DONTWAIT));
+	kill(w.daemon, SIGCONT);
+	EXPECT_GT(recv(fd, text, sizeof(text), 0), 0);
+	world_remove(&w);
+}
+
 TEST_MAIN()

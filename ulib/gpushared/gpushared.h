@@ -16,6 +16,7 @@
  *	bell.c		asking without a message
  *	host.c		the core's callbacks
  *	device.c	devices: discovery, adding, setting
+ *	service.c	what systemd is told, and the watchdog
  *	group.c		groups: cgroups and named ones, who belongs where
  *	tenant.c	tenants: whose programs clients are, and their parts of groups
  *	cgroup.c	the cgroup file system, and who may what in it
@@ -208,6 +209,11 @@ struct message {
 };
 int message_check(struct message *m, size_t length, unsigned int nr_files);
 int message_take(struct message *m, uint32_t *given);
+
+/* service.c */
+int service_init(void);
+void service_round(uint64_t ns);
+void service_tell(const char *state);
 
 /* porter.c */
 #define CGROUP_PATH_MAX 4096

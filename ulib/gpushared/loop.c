@@ -85,10 +85,12 @@ void loop_run(void)
 {
 	struct epoll_event ev[ROUND];
 	struct source *s;
+	uint64_t start;
 	int i, n;
 
 	while (!d.stop) {
 		n = epoll_wait(epoll_fd, ev, ROUND, -1);
+		start = now_ns();
 		for (i = 0; i < n; i++) {
 			s = ev[i].data.ptr;
 			if (s->fd < 0)
@@ -101,6 +103,7 @@ void loop_run(void)
 			event_flush();
 		} while (peer_end_round());
 		device_end_round();
+		service_round(now_ns() - start);
 	}
 }
 

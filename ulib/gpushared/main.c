@@ -74,6 +74,19 @@ static const char help[] =
 "\n"
 "See gpushared(8). Shares are set by gpusharectl(1).\n";
 
+/* Whoever reads it may have stopped reading: then the line is lost, and nobody waits. */
+static void line_out(const char *line)
+{
+	char text[CGROUP_PATH_MAX + 300];
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	int n = snprintf(text, sizeof(text), "gpushared: %s\n", line);
+
+	if (send(p.fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK)
+		return;
+	if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT && write(p.fd, text, (size_t)n) < 0)
+		return;
+}
+
 void say(const char *fmt, ...)
 {
 	char line[CGROUP_PATH_MAX + 256], *at;
@@ -86,28 +99,7 @@ void say(const char *fmt, ...)
 	for (at = line; *at; at++)
 		if (*at < ' ' || *at > '~')
 			*at = '?';
-	fprintf(stderr, "gpushared: %s\n", line);
-}
-
-/* One datagram to whoever started us, if that wants to know. */
-static void notify(const char *state)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	const char *path = getenv("NOTIFY_SOCKET");
-	int fd;
-
-	if (!path || strlen(path) >= sizeof(addr.sun_path))
-		return;
-	strcpy(addr.sun_path, path);
-	if (*path == '@')
-		addr.sun_path[0] = 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&addr,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
-		say("NOTIFY_SOCKET %s: %s", path, strerror(errno));
-	close(fd);
+	line_out(line);
 }
 
 static void signalled(struct source *s, uint32_t events)
@@ -317,7 +309,10 @@ static bool other_answers(void)
 	struct {
 		struct gs_wire head;
 		struct gpushare_version version;
-	} m = { { .magic = GS_WIRE_MAGIC, .cmd = GPUSHARE_VERSION }, { .size = sizeof(m.version) } };
+	} m = {
+		{ .magic = GS_WIRE_MAGIC, .cmd = GPUSHARE_VERSION },
+		{ .size = sizeof(m.version) },
+	};
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct pollfd p = { .events = POLLIN };
 	bool answers = false;
@@ -466,14 +461,16 @@ int main(int argc, char **argv)
 	if (!err)
 		err = porter_init();
 	if (!err)
+		err = service_init();
+	if (!err)
 		err = state_writer_start();
 	if (err) {
 		say("can't start: %s", strerror(-err));
 		return 1;
 	}
-	notify("READY=1");
+	service_tell("READY=1");
 	loop_run();
-	notify("STOPPING=1");
+	service_tell("STOPPING=1");
 	tear_down();
 	return 0;
 }

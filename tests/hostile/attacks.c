@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fuse.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -21,7 +22,7 @@
 #include <sys/un.h>
 
 #include "arena.h"
-#include "fuse.h"
+#include "tests/ulib/hungfs.h"
 #include "ulib/wire.h"
 
 #define P99_LIMIT	(50 * MS)
@@ -341,9 +342,9 @@ static void files_to_module(void)
 }
 
 /* To the daemon they may be sent along with anything. */
-static void files(unsigned int nr)
+static void files(unsigned int round)
 {
-	static const unsigned long cmds[] = {
+	static const unsigned long cmds[] = {	/* all */
 		GPUSHARE_VERSION, GPUSHARE_ATTACH, GPUSHARE_DETACH, GPUSHARE_ACQUIRE,
 		GPUSHARE_YIELD, GPUSHARE_MEMORY, GPUSHARE_DESCRIBE, GPUSHARE_SHARE_SET,
 		GPUSHARE_SHARE_GET, GPUSHARE_DEVICE_ADD, GPUSHARE_DEVICE_SET,
@@ -355,14 +356,16 @@ static void files(unsigned int nr)
 	size_t i, n;
 	int fd;
 
-	(void)nr;
-	files_to_module();
+	if (w.module || round % 16 == 0)
+		files_to_module();
 	for (i = 0; !w.module && i < sizeof(cmds) / sizeof(*cmds); i++) {
+		unsigned long cmd = cmds[(i + round) % (sizeof(cmds) / sizeof(*cmds))];
+
 		fd = raw_connect();
-		size = _IOC_SIZE(cmds[i]);
+		size = _IOC_SIZE(cmd);
 		memcpy(body, &size, sizeof(size));
 		for (n = 0; fd >= 0 && n + 3 <= nr_bad; n++)
-			if (!send_raw(fd, cmds[i], 0, body, size, bad_file + n, 1 + n % 3))
+			if (!send_raw(fd, cmd, 0, body, size, bad_file + n, 1 + n % 3))
 				break;
 		close(fd);
 		did(n);
@@ -371,23 +374,44 @@ static void files(unsigned int nr)
 
 static void open_hung(unsigned int nr)
 {
-	char dir[200];
-	int fd, i;
+	static const unsigned int ops[] = {
+		FUSE_GETATTR, FUSE_FLUSH, FUSE_RELEASE, FUSE_STATFS, FUSE_READ,
+	};
+	struct hungfs fs;
+	char dir[128];
+	int err, fd;
+	size_t i;
 
 	(void)nr;
-	snprintf(dir, sizeof(dir), "%s/hostile", w.dir);
-	fd = hung_file(dir);
-	if (fd < 0)
-		cant("there is no FUSE for users here", fd);
+	snprintf(dir, sizeof(dir), "%s/hostile/hung", w.dir);
+	err = hungfs_start(&fs, dir, false);
+	if (err)
+		cant("there is no FUSE for users here", err);
+	fd = open(fs.file, O_RDWR | O_CLOEXEC);
+	for (i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+		hungfs_hang(&fs, ops[i]);
 	for (i = 0; i < 3; i++)
 		add_bad(fd);
 }
 
-/* Who sends it never closes it, so the last close, or any, is the daemon's. */
+static void files_of_all_kinds(unsigned int nr)
+{
+	static unsigned int round;
+
+	files(nr + round++);
+}
+
+/* Whoever closes it waits for ever: a child each time, while the parent keeps it open. */
 static void files_that_hang(unsigned int nr)
 {
-	if (nr_bad)
-		files(nr);
+	static unsigned int round;
+
+	(void)nr;
+	round++;
+	if (!descend(NULL, geteuid())) {
+		files(round);
+		_exit(0);
+	}
 	sleep_ns(20 * MS);
 }
 
@@ -417,7 +441,9 @@ static void usurp(unsigned int nr)
 		   "set another's share");
 	try_to_set(a, (struct gpushare_share){ .group = board->id[1], .cgroup_fd = -1 },
 		   "set its own limit");
-	share.cgroup_fd = open(arena_mount(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	share = (struct gpushare_share){
+		.cgroup_fd = open(arena_mount(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	};
 	try_to_set(a, share, "set the share of what its file system shows as the root");
 	close(share.cgroup_fd);
 	share = (struct gpushare_share){ .size = sizeof(share), .group = board->id[0],
@@ -432,6 +458,26 @@ static void usurp(unsigned int nr)
 	if (!gs_transport_call(a, GPUSHARE_DEVICE_ADD, &dev))
 		gained("added a device");
 	gs_transport_close(a);
+}
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+	close(fd);
+	return ok;
+}
+
+/* Root in a user name space of its own. */
+static bool become_root(void)
+{
+	char uids[32], gids[32];
+
+	snprintf(uids, sizeof(uids), "0 %d 1", geteuid());
+	snprintf(gids, sizeof(gids), "0 %d 1", getegid());
+	return !unshare(CLONE_NEWUSER | CLONE_NEWNS) && put("/proc/self/setgroups", "deny") &&
+	       put("/proc/self/uid_map", uids) && put("/proc/self/gid_map", gids);
 }
 
 static void enter_user_namespace(unsigned int nr)
@@ -474,9 +520,9 @@ static const struct attack attacks[] = {
 	{ .name = "event streams that aren't read", .prepare = open_streams, .run = attachments,
 	  .daemon = true },
 	{ .name = "groups and shares", .run = share_churn },
-	{ .name = "files of all kinds", .prepare = open_bad, .run = files },
+	{ .name = "files of all kinds", .prepare = open_bad, .run = files_of_all_kinds },
 	{ .name = "files that hang", .prepare = open_hung, .run = files_that_hang,
-	  .daemon = true, .processes = 1, .open = "it waits for passed files" },
+	  .daemon = true, .processes = 1 },
 	{ .name = "root of a name space", .prepare = enter_user_namespace, .run = usurp },
 	{ .name = "root of a container", .prepare = enter_container, .run = usurp, .root = true,
 	  .open = "it takes any uid 0 for the owner of root's files" },

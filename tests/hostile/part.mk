@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Hostile tenants beside honest ones, over the daemon and over the module.
 cflags-tests/hostile := -I. -Iulib/include
-hostile-test = $(call program,tests/hostile/$(1),$(addprefix tests/hostile/,$(1).c $(2) arena.c) \
-	tests/ulib/world.c,$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
+hostile-test = $(call program,tests/hostile/$(1),tests/hostile/$(1).c tests/hostile/arena.c \
+	$(addprefix tests/ulib/,world.c hungfs.c),$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
 $(call hostile-test,suite)
-$(call hostile-test,attacks,fuse.c)
+$(call hostile-test,attacks)
 checkdeps-y += $(addprefix $(O)/tests/hostile/,suite attacks)
 alone-y += tests/hostile/daemon.sh $(O)/tests/hostile/attacks $(if $(wildcard Kbuild),tests/hostile/module-vm.sh)
 bench-y += hostile:tests/hostile/table

@@ -76,7 +76,6 @@ static const struct place {
  * @processes: so many processes
  * @start: has its own way
  * @quick: where it is tried in the short suite as well
- * @by_user: and where that needs an arbiter that tells users apart, as the module does
  */
 struct strategy {
 	const char *name;
@@ -85,7 +84,7 @@ struct strategy {
 	unsigned int threads, processes;
 	void (*start)(const struct place *p, const struct strategy *s);
 	bool needs_own, daemon;
-	unsigned int quick, by_user;
+	unsigned int quick;
 };
 
 static struct diary *diary[TENANTS];
@@ -280,19 +279,19 @@ static const struct strategy strategies[] = {
 	{ .name = "naps", .burst = 400 * US, .pause = 100 * US },
 	{ .name = "connects anew", .late = 95 * MS, .leaves = true, .quick = IN(EQUAL) },
 	{ .name = "born anew", .late = 95 * MS, .dies = true,
-	  .quick = IN(WITH_MAX), .by_user = IN(TOGETHER) },
+	  .quick = IN(WITH_MAX) | IN(TOGETHER) },
 	{ .name = "born anew often", .late = 3 * MS, .dies = true },
 	{ .name = "20 connections", .threads = 20, .quick = IN(BESIDE_MIN) },
 	{ .name = "20 connections, late", .late = 30 * MS, .threads = 20,
-	  .by_user = IN(NESTED) },
-	{ .name = "20 processes", .processes = 20, .by_user = IN(TOGETHER) },
+	  .quick = IN(NESTED) },
+	{ .name = "20 processes", .processes = 20, .quick = IN(TOGETHER) },
 	{ .name = "20 processes born anew", .processes = 20, .late = 10 * MS, .dies = true,
-	  .quick = IN(THREE_TO_ONE), .by_user = IN(APART) },
+	  .quick = IN(THREE_TO_ONE) | IN(APART) },
 	{ .name = "a pair", .processes = 2, .late = 45 * MS },
 	{ .name = "20 groups", .processes = 20, .late = 10 * MS, .start = in_groups,
-	  .needs_own = true, .quick = IN(EQUAL), .by_user = IN(APART) },
+	  .needs_own = true, .quick = IN(EQUAL) | IN(APART) },
 	{ .name = "20 named groups", .processes = 20, .late = 10 * MS, .start = in_named_groups,
-	  .daemon = true, .quick = IN(THREE_TO_ONE) },
+	  .daemon = true, .quick = IN(THREE_TO_ONE) | IN(TOGETHER) },
 	{ .name = "a latency group", .processes = 1, .burst = 400 * US, .pause = 100 * US,
 	  .start = in_groups, .needs_own = true },
 	{ .name = "wishes for little", .late = 1 * MS, .want = 10 * US, .quick = IN(APART) },
@@ -423,7 +422,7 @@ static bool picked(size_t p, size_t s, bool full)
 
 	if ((st->needs_own && !places[p].own) || (st->daemon && !is_daemon()))
 		return false;
-	return full || (st->quick | (is_daemon() ? 0 : st->by_user)) & IN(p);
+	return full || st->quick & IN(p);
 }
 
 static bool named_by(const char *name, char **words)

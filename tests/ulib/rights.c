@@ -5,8 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -234,6 +238,140 @@ TEST(reading_by_a_passed_file)
 	proof = open(path, O_WRONLY | O_CLOEXEC);
 	weak = open(path, O_RDONLY | O_CLOEXEC);
 	as_user(look_with_proof);
+	remove_all();
+}
+
+static int set_by(const char *name, bool by_id, int authority)
+{
+	struct gpushare_share s = { .size = sizeof(s), .authority_fd = authority,
+		.mask = GPUSHARE_SHARE_WEIGHT, .weight = 90 };
+	struct stat st;
+	int r;
+
+	s.cgroup_fd = open_cgroup(name);
+	ASSERT_EQ(0, fstat(s.cgroup_fd, &st));
+	if (by_id) {
+		close(s.cgroup_fd);
+		s.cgroup_fd = -1;
+		s.group = st.st_ino;
+	}
+	r = world_call(&w, GPUSHARE_SHARE_SET, &s);
+	if (s.cgroup_fd >= 0)
+		close(s.cgroup_fd);
+	return r;
+}
+
+/* Uid 0 still, and no admin. */
+static bool drop_sys_admin(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		return false;
+	caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+	caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].permitted &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+	return !syscall(SYS_capset, &head, caps);
+}
+
+/*
+ * As container engines make one: in /own, with name spaces of its own but for users, and
+ * cgroups mounted for reading, or, as of a trusted one, for writing.
+ */
+static void as_containers_root(bool writes, void (*part)(void))
+{
+	char mount_point[256];
+	int status;
+	pid_t pid;
+
+	snprintf(mount_point, sizeof(mount_point), "%.*s", (int)(strrchr(top, '/') - top), top);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		enter("/own");
+		ASSERT_EQ(0, unshare(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWPID));
+		ASSERT_EQ(0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+		if (!writes)
+			ASSERT_EQ(0, mount(NULL, mount_point, NULL,
+					   MS_REMOUNT | MS_BIND | MS_RDONLY, NULL));
+		pid = fork();
+		if (!pid) {
+			ASSERT_TRUE(drop_sys_admin());
+			part();
+			_exit(test_failures ? 1 : 0);
+		}
+		waitpid(pid, &status, 0);
+		_exit(status ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+}
+
+static void set_what_is_roots(void)
+{
+	EXPECT_EQ(-EPERM, set_by("/own", false, -1));
+	EXPECT_EQ(-EPERM, set_by("/own", true, -1));		/* its own cap */
+	EXPECT_EQ(-EPERM, set_by("/own/below", false, -1));	/* it can't write there */
+	EXPECT_EQ(-EPERM, set_by("/own/below", true, -1));
+	EXPECT_EQ(-ENOENT, set_by("/other", false, -1));
+	EXPECT_EQ(-ENOENT, set_by("/other", true, -1));		/* nor is that to be seen */
+	EXPECT_EQ(-ENOENT, set_by("/other/part", true, -1));
+	EXPECT_EQ(-ENOENT, set_by("", true, -1));
+}
+
+static void set_what_it_may_write(void)
+{
+	EXPECT_EQ(0, set_by("/own/below", false, -1));
+	EXPECT_EQ(-ENOENT, set_by("/other/part", true, -1));
+	EXPECT_EQ(-ENOENT, set_by("/other/part", false, weak));
+	EXPECT_EQ(0, set_by("/other/part", false, proof));
+}
+
+/* A container's root owns what is root's, and may set none of it. */
+TEST(a_containers_root_is_no_admin)
+{
+	char path[400];
+
+	if (geteuid())
+		SKIP("needs root");
+	set_up();
+	ONLY_DAEMON(&w, "other way than the caller's own");
+	snprintf(path, sizeof(path), "%s/other/cgroup.subtree_control", top);
+	ASSERT_EQ(0, chown(path, 0, 0));
+	as_containers_root(false, set_what_is_roots);
+	proof = open(path, O_WRONLY | O_CLOEXEC);
+	weak = open(path, O_RDONLY | O_CLOEXEC);
+	as_containers_root(true, set_what_it_may_write);
+	remove_all();
+}
+
+static void name_one(void)
+{
+	struct gpushare_share s = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = 91 };
+
+	EXPECT_EQ(0, group_set(&w, "name", &s));
+	EXPECT_LE(GPUSHARE_PART_FIRST, s.parent);
+	EXPECT_GE(write(weak, &s.group, sizeof(s.group)), 0);
+}
+
+/* The user ids of two containers are the same, their groups of one name aren't. */
+TEST(containers_dont_meet_in_a_named_group)
+{
+	struct gpushare_share s;
+	uint64_t id[2];
+	int tell[2], i;
+
+	set_up();
+	ONLY_DAEMON(&w, "named groups");
+	ASSERT_EQ(0, pipe(tell));
+	weak = tell[1];
+	for (i = 0; i < 2; i++) {
+		as_containers_root(false, name_one);
+		ASSERT_EQ((ssize_t)sizeof(id[i]), read(tell[0], &id[i], sizeof(id[i])));
+		EXPECT_EQ(0, share_get(&w, id[i], &s));
+		EXPECT_EQ(91, s.weight);
+	}
+	EXPECT_NE(id[0], id[1]);
 	remove_all();
 }
 

@@ -524,6 +524,81 @@ TEST(delegated_cgroups_divide_what_their_user_has)
 	world_remove(&w);
 }
 
+static uint64_t team;
+
+/* Of a process in a cgroup, as a user: makes the group, and stays in it. */
+static pid_t in_team(const char *cgroup)
+{
+	struct gpushare_share s = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = 10000 };
+	struct tenant t = { .slice_ns = MS, .group = "team" };
+	pid_t pid = fork();
+
+	if (!pid) {
+		move_into(cgroup, getpid());
+		if (setgid(ONE) || setuid(ONE))
+			_exit(9);
+		EXPECT_EQ(0, group_set(&w, "team", &s));
+		pid = tenant_start(&w, &t);
+		_exit(test_failures || waitpid(pid, NULL, 0) != pid);
+	}
+	return pid;
+}
+
+static void join_team(void)
+{
+	struct gpushare_attach at = {
+		.size = sizeof(at), .key = "cpu:0", .set_fd = -1, .group = team,
+	};
+	struct gpushare_group g = { .size = sizeof(g), .name = "team" };
+	struct gpushare_share s;
+
+	EXPECT_EQ(-EPERM, world_call(&w, GPUSHARE_ATTACH, &at));
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+	EXPECT_NE(team, g.group);
+	EXPECT_EQ(0, share_get(&w, team, &s));	/* its user may look at it all the same */
+}
+
+/* A cap on the cgroup holds for what was named there before, and nobody else gets in. */
+TEST(named_groups_follow_their_cgroup)
+{
+	struct gpushare_share s;
+	pid_t pid;
+	int a;
+
+	set_up_cgroup();
+	a = make_cgroup("/a");
+	pid = in_team("/a");
+	ASSERT_TRUE(WAIT_FOR(client_but(0).id));
+	team = client_but(0).group;
+	EXPECT_LE(GPUSHARE_NAMED_FIRST, team);
+	EXPECT_EQ(0, share_get(&w, team, &s));
+	EXPECT_EQ(users_part(1, ONE), s.parent);
+	s = (struct gpushare_share){
+		.size = sizeof(s), .cgroup_fd = a, .authority_fd = -1,
+		.mask = GPUSHARE_SHARE_MAX, .max_us = 10000, .period_us = 100000,
+	};
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_SET, &s));
+	EXPECT_EQ(0, share_get(&w, team, &s));
+	EXPECT_EQ(users_part(id_of(a), ONE), s.parent);
+	EXPECT_EQ(10000, s.weight);
+	EXPECT_EQ(team, client_but(0).group);
+	EXPECT_EQ(0, users_part(1, ONE));
+	as_user(ONE, join_team);
+	/* Who is moved out of the cgroup has left the group. */
+	move_into("", client_but(0).pid);
+	EXPECT_TRUE(WAIT_FOR(client_but(0).group == 1));
+	EXPECT_EQ(users_part(1, ONE), client_but(0).part);
+	EXPECT_EQ(0, set_cgroup(a, 0, &s));
+	EXPECT_EQ(0, share_get(&w, team, &s));
+	EXPECT_EQ(users_part(1, ONE), s.parent);
+	kill(client_but(0).pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(a);
+	remove_cgroup("/a");
+	remove_cgroup("");
+	world_remove(&w);
+}
+
 TEST(a_share_that_goes_leaves_parts_where_they_belong)
 {
 	struct gpushare_share s, part;

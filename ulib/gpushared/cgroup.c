@@ -228,7 +228,9 @@ static bool may_write(const struct peer *p, const struct stat *st)
 
 /*
  * May the peer divide the parent's resources? It may write the parent's
- * cgroup.subtree_control, or has that file open for writing.
+ * cgroup.subtree_control, or has that file open for writing. In a container the
+ * file's mode says nothing of the first: it may be mounted for reading alone, and there
+ * any uid 0 owns all that is root's. Whoever may be in one has to show the second.
  */
 int cgroup_authority(const struct peer *p, const char *path, const struct gs_seen *authority)
 {
@@ -248,9 +250,9 @@ int cgroup_authority(const struct peer *p, const char *path, const struct gs_see
 			 (int)(slash - path - 1), path + 1);
 	if (root_fd < 0 || fstatat(root_fd, control, &st, 0))
 		return -EPERM;
-	if (!authority)
-		return may_write(p, &st) ? 0 : -EPERM;
-	if (!authority->cgroup || authority->flags < 0 || authority->flags & O_PATH ||
+	if (!p->outsider && may_write(p, &st))
+		return 0;
+	if (!authority || !authority->cgroup || authority->flags < 0 || authority->flags & O_PATH ||
 	    (authority->flags & O_ACCMODE) == O_RDONLY)
 		return -EPERM;
 	return authority->dev == st.st_dev && authority->ino == st.st_ino ? 0 : -EPERM;

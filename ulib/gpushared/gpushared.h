@@ -66,6 +66,7 @@ struct peer {
 	bool doomed, closed;
 	bool admin;			/* may do everything */
 	bool foreign;			/* another pid or cgroup name space than ours */
+	bool outsider;			/* foreign, or a root of less than ours: see cgroup.c */
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;

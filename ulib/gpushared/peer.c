@@ -250,6 +250,7 @@ static int peer_identify(struct peer *p)
 		return p->process.fd;
 	p->foreign = !same_namespace(p->pid, "pid") || !same_namespace(p->pid, "cgroup");
 	p->admin = is_admin(p);
+	p->outsider = p->foreign || !same_namespace(p->pid, "user") || (!p->uid && !p->admin);
 	p->tenant = tenant_of(p->pid, p->uid);
 	return has_room(p) ? 0 : -EUSERS;
 }

@@ -133,12 +133,44 @@ static bool is_own(const struct peer *p, const struct group *named)
 	return named->uid == p->uid && named->maker == p->tenant;
 }
 
+static bool below(const char *path, const char *top)
+{
+	size_t n = strlen(top);
+
+	return !top[1] || (!strncmp(path, top, n) && (!path[n] || path[n] == '/'));
+}
+
+/* A peer's own cgroup, NULL for none; read once a command, as listings pass over many. */
+static const char *own_cgroup(const struct peer *p)
+{
+	static char path[CGROUP_PATH_MAX];
+	static uint64_t read_for;
+	static bool there;
+
+	if (read_for != d.commands) {
+		there = !cgroup_of_pid(p->pid, path, sizeof(path));
+		read_for = d.commands;
+	}
+	return there ? path : NULL;
+}
+
+/* One in another cgroup name space sees, as far as can be told from here, its own and below. */
+static bool path_visible(const struct peer *p, const char *path)
+{
+	const char *own = p->foreign ? own_cgroup(p) : "/";
+
+	return own && below(path, own);
+}
+
+/* What isn't seen and may not be set is as if it weren't there. */
 static int may_set(const struct peer *p, const struct group *g, const char *path,
 		   const struct gs_seen *authority)
 {
 	if (g && g->named)
-		return is_own(p, g) || p->admin ? 0 : -EPERM;
-	return cgroup_authority(p, path, authority);
+		return is_own(p, g) || p->admin ? 0 : -ENOENT;
+	if (!cgroup_authority(p, path, authority))
+		return 0;
+	return path_visible(p, path) ? -EPERM : -ENOENT;
 }
 
 static void show(struct peer *p, struct group *g, struct device *dev, struct gpushare_share *u);
@@ -291,27 +323,6 @@ static uint32_t entitled(struct group *g, struct device *dev)
 		part = part * own->weight / (busy ? busy : idle);
 	}
 	return (uint32_t)((part + 500) / 1000);
-}
-
-static bool below(const char *path, const char *top)
-{
-	size_t n = strlen(top);
-
-	return !top[1] || (!strncmp(path, top, n) && (!path[n] || path[n] == '/'));
-}
-
-/* A peer's own cgroup, NULL for none; read once a command, as listings pass over many. */
-static const char *own_cgroup(const struct peer *p)
-{
-	static char path[CGROUP_PATH_MAX];
-	static uint64_t read_for;
-	static bool there;
-
-	if (read_for != d.commands) {
-		there = !cgroup_of_pid(p->pid, path, sizeof(path));
-		read_for = d.commands;
-	}
-	return there ? path : NULL;
 }
 
 /*

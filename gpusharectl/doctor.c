@@ -4,6 +4,7 @@
 #include "../ulib/transport.h"
 #include "ctl.h"
 #include "cuda.h"
+#include "driver.h"
 #include "props.h"
 #include "query.h"
 #include "target.h"
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { OPT_STRICT };
@@ -327,6 +329,89 @@ static void check_ungated(struct doctor *d)
 	}
 }
 
+static uint64_t held(const struct gs_view *view, pid_t pid, bool *client)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	*client = false;
+	for (i = 0; i < view->nr_clients; i++)
+		if (view->clients[i].pid == pid) {
+			ns += view->clients[i].usage_ns;
+			*client = true;
+		}
+	return ns;
+}
+
+/*
+ * Who computes past its grants: the driver knows, where it tells. A fifth of the time is
+ * for what is measured at other moments, and for copies beside kernels.
+ */
+static void compare(struct doctor *d, const struct gs_view *now, const struct gs_computed *c,
+		    uint64_t ns, unsigned int *counts)
+{
+	uint64_t before, had;
+	char key[GPUSHARE_KEY_MAX], name[64], comm[64];
+	bool was, is;
+
+	snprintf(key, sizeof(key), "pci:%s", c->bus);
+	if (!known(now, key))
+		return;
+	before = held(&d->view, c->pid, &was);
+	had = held(now, c->pid, &is);
+	if (was != is)
+		return;			/* it came or went meanwhile */
+	had = had > before ? had - before : 0;
+	counts[0]++;
+	if (c->ns <= had + ns / 5)
+		return;
+	counts[1]++;
+	snprintf(name, sizeof(name), "/proc/%d/comm", (int)c->pid);
+	if (!read_line(name, comm, sizeof(comm)))
+		strcpy(comm, "?");
+	if (is)
+		find(d, WARN, "driver", "it computes past its grants: nothing here ends that but its "
+		     "owner; see COVERAGE in gpushare(7)",
+		     "pid %d (%s) computed for %llu ms of the last %llu, by its driver, and was "
+		     "granted %llu", (int)c->pid, comm, (unsigned long long)c->ns / 1000000,
+		     (unsigned long long)ns / 1000000, (unsigned long long)had / 1000000);
+	else
+		find(d, WARN, "driver", "start it with gpusharectl run, or see COVERAGE in "
+		     "gpushare(7)", "pid %d (%s) computed for %llu ms of the last %llu, by its "
+		     "driver, and isn't arbitrated", (int)c->pid, comm,
+		     (unsigned long long)c->ns / 1000000, (unsigned long long)ns / 1000000);
+}
+
+static void check_driver(struct doctor *d)
+{
+	struct gs_driver *driver = gs_driver_watch();
+	const struct timespec second = { .tv_sec = 1 };
+	unsigned int counts[2] = { 0 };
+	struct gs_computed *list;
+	struct gs_view now = { 0 };
+	uint64_t ns;
+	size_t i, n;
+
+	if (!driver) {
+		find(d, OK, "driver", NULL, "none tells who computes: who does past its grants "
+		     "isn't seen");
+		return;
+	}
+	gs_view_free(&d->view);
+	if (gs_view_take(d->ctl, &d->view, GS_VIEW_CLIENTS))
+		memset(&d->view, 0, sizeof(d->view));
+	nanosleep(&second, NULL);
+	n = gs_driver_seen(driver, &list, &ns);
+	if (!gs_view_take(d->ctl, &now, GS_VIEW_CLIENTS))
+		for (i = 0; i < n; i++)
+			compare(d, &now, &list[i], ns, counts);
+	gs_view_free(&now);
+	free(list);
+	if (!counts[1])
+		find(d, OK, "driver", NULL, "%u processes computed on shared GPUs in the last "
+		     "second, none past its grants", counts[0]);
+}
+
 static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 {
 	struct doctor d = { .ctl = ctl };
@@ -345,6 +430,7 @@ static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 		check_devices(&d);
 		check_coverage(&d);
 		check_ungated(&d);
+		check_driver(&d);
 		gs_view_free(&d.view);
 	}
 	if (ctl->json) {

@@ -11,7 +11,12 @@ $(call program,tests/ctl/busy,tests/ctl/busy.c,$(O)/lib/libgpushare.a -lpthread)
 checkdeps-y += $(O)/tests/ctl/busy
 $(call program,tests/ctl/terminal,tests/ctl/terminal.c)
 checkdeps-y += $(O)/tests/ctl/terminal
-tests-y += $(addprefix tests/ctl/,commands.sh config.sh hostile.sh json.sh pages.sh run.sh terminal.sh)
+$(O)/tests/ctl/libnvidia-ml.so.1: $(call pic-objs,tests/ctl/nvml.c)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^
+checkdeps-y += $(O)/tests/ctl/libnvidia-ml.so.1
+deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/ctl/nvml.c))
+tests-y += $(addprefix tests/ctl/,commands.sh config.sh driver.sh hostile.sh json.sh pages.sh run.sh terminal.sh)
 
 ctl-words := $(addprefix gpusharectl/,amount.c config.c json.c props.c term.c)
 $(call program,tests/ctl/words,tests/ctl/words.c $(ctl-words))

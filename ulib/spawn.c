@@ -75,6 +75,7 @@ int gs_spawn_daemon(const char *socket_path)
 	};
 	struct rlimit files;
 	sigset_t all, old;
+	int status;
 	long pid;
 
 	if (access(argv[0], X_OK))
@@ -94,5 +95,6 @@ int gs_spawn_daemon(const char *socket_path)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
 		return -errno;
-	return wait_for_child(pid) ? -ECONNREFUSED : 0;
+	status = wait_for_child(pid);
+	return status && status != GS_DAEMON_THERE ? -ECONNREFUSED : 0;
 }

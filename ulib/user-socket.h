@@ -10,4 +10,7 @@
  */
 int gs_user_socket(char *path, unsigned int size, bool make_dir);
 
+/* gpushared's exit status if another one has that socket, or that state. */
+#define GS_DAEMON_THERE 3
+
 #endif

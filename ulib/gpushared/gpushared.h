@@ -7,6 +7,7 @@
  * an enemy: message.c checks their form, the command their meaning. Nothing
  * that a peer does, or fails to do, makes the loop wait.
  *
+ *	place.c		the socket, and the locks that make it the only daemon there
  *	loop.c		sources of events, timers, things to be freed later
  *	peer.c		connections: who it is, receiving, answering, limits
  *	porter.c	processes that touch what may hang: files of peers'
@@ -34,6 +35,7 @@
 #include <linux/gpushare.h>
 
 #include "arbiter.h"
+#include "../user-socket.h"
 #include "../wire.h"
 
 #define MAX_DEVICES		64
@@ -164,7 +166,13 @@ __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
 
 /* main.c */
 void main_unused(void);
-int main_passed_socket(void);
+
+/* place.c */
+int place_take(const char *socket_path, bool wait, int *listener);
+void place_tell_pid(pid_t pid);
+int place_passed_socket(void);
+void place_leave(int listener);
+void place_unlock(void);
 
 /* loop.c */
 int loop_init(void);

@@ -3,7 +3,6 @@
  * gpushared: starting and ending.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,23 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "gpushared.h"
-#include "../user-socket.h"
 
 #define SYSTEM_SOCKET	"/run/gpushare/arbiter.sock"
 #define SYSTEM_STATE	"/var/lib/gpushare/state"
 #define FILES_OWN	64	/* open files that aren't peers' */
 #define FILES_PEER	3	/* its connection, its pidfd and its doorbell */
-#define BACKLOG		1024
-#define FIRST_PASSED	3	/* of the files that systemd passes */
 
 struct daemon d = {
 	.peers = { &d.peers, &d.peers },
@@ -43,12 +37,11 @@ struct daemon d = {
 };
 
 static struct options {
-	bool foreground, passed;
+	bool foreground;
 	unsigned int idle_s;
-	int lock;
 	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char state[4096];
-} o = { .idle_s = 60, .lock = -1 };
+} o = { .idle_s = 60 };
 
 static struct source listener = { .fd = -1, .ready = peer_accept };
 static void signalled(struct source *s, uint32_t events);
@@ -234,118 +227,6 @@ static int default_paths(void)
 	return 0;
 }
 
-/* What isn't ours to end; or -1. */
-int main_passed_socket(void)
-{
-	return o.passed ? FIRST_PASSED : -1;
-}
-
-/* One socket, made by systemd, which also keeps callers waiting while we restart. */
-static bool take_passed(void)
-{
-	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	socklen_t len = sizeof(int);
-	int type = 0;
-
-	if (!pid || !fds || atoi(pid) != getpid() || atoi(fds) < 1)
-		return false;
-	if (getsockopt(FIRST_PASSED, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET) {
-		say("the socket passed by LISTEN_FDS isn't of type SOCK_SEQPACKET");
-		return false;
-	}
-	fcntl(FIRST_PASSED, F_SETFD, FD_CLOEXEC);
-	listener.fd = FIRST_PASSED;
-	o.passed = true;
-	return true;
-}
-
-/* There is one daemon a socket: the file beside it is locked as long as it lives. */
-static int take_lock(void)
-{
-	char path[sizeof(o.socket) + 8];
-
-	snprintf(path, sizeof(path), "%s.lock", o.socket);
-	if (o.lock < 0)
-		o.lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (o.lock < 0)
-		return -errno;
-	return flock(o.lock, LOCK_EX | LOCK_NB) ? -errno : 0;
-}
-
-/* So that people find the process; the lock is what counts. */
-static void write_pid(pid_t pid)
-{
-	char text[16];
-	int n = snprintf(text, sizeof(text), "%d\n", pid);
-
-	if (o.lock >= 0 && (ftruncate(o.lock, 0) || pwrite(o.lock, text, (size_t)n, 0) != n))
-		say("%s.lock: %s", o.socket, strerror(errno));
-}
-
-static int make_socket(void)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	mode_t old;
-	int err = take_lock();
-
-	if (err)
-		return err;
-	strcpy(addr.sun_path, o.socket);
-	unlink(o.socket);
-	listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (listener.fd < 0)
-		return -errno;
-	old = umask(d.system ? 0111 : 0177);	/* whoever may connect is asked who it is */
-	err = bind(listener.fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
-	umask(old);
-	if (!err && listen(listener.fd, BACKLOG))
-		err = -errno;
-	return err;
-}
-
-/* The socket of one that has just been killed still takes callers; it doesn't answer. */
-static bool other_answers(void)
-{
-	struct {
-		struct gs_wire head;
-		struct gpushare_version version;
-	} m = {
-		{ .magic = GS_WIRE_MAGIC, .cmd = GPUSHARE_VERSION },
-		{ .size = sizeof(m.version) },
-	};
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct pollfd p = { .events = POLLIN };
-	bool answers = false;
-
-	strcpy(addr.sun_path, o.socket);
-	p.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (p.fd < 0)
-		return false;
-	if (connect(p.fd, (struct sockaddr *)&addr, sizeof(addr)))
-		answers = errno == EAGAIN;	/* it has many callers */
-	else if (send(p.fd, &m, sizeof(m), MSG_NOSIGNAL) == sizeof(m) && poll(&p, 1, 1000) == 1)
-		answers = recv(p.fd, &m, sizeof(m), 0) > 0;
-	close(p.fd);
-	return answers;
-}
-
-/*
- * Makes the socket, unless another one was quicker: what we were started for is there as
- * soon as that one answers. Or one has just ended, and its keeper gives the lock back.
- */
-static int take_socket(void)
-{
-	int i, err = make_socket();
-
-	for (i = 0; i < 500 && err == -EWOULDBLOCK; i++) {
-		if (other_answers())
-			return -EALREADY;
-		usleep(10000);
-		err = make_socket();
-	}
-	return err;
-}
-
 static void raise_limits(void)
 {
 	struct rlimit r;
@@ -404,14 +285,11 @@ static int set_up(void)
 static void tear_down(void)
 {
 	/*
-	 * Nobody finds the socket any more; those at the door are refused when the keeper
-	 * closes it, as they may have sent what hangs who closes it.
+	 * Those at the door are refused when the keeper closes it, as they may have sent what
+	 * hangs who closes it.
 	 */
 	loop_forget(&listener);
-	if (!o.passed) {
-		unlink(o.socket);
-		shutdown(listener.fd, SHUT_RDWR);
-	}
+	place_leave(listener.fd);
 	peer_close_all();
 	client_settle();
 	peer_end_round();
@@ -421,7 +299,7 @@ static void tear_down(void)
 	device_forget_all();
 	group_forget_all();
 	loop_end();
-	flock(o.lock, LOCK_UN);	/* the keeper has it open, too */
+	place_unlock();
 }
 
 int main(int argc, char **argv)
@@ -432,25 +310,17 @@ int main(int argc, char **argv)
 	d.uid = geteuid();
 	if (default_paths())
 		return 1;
-	if (!take_passed()) {
-		err = take_socket();
-		if (err == -EALREADY && !o.foreground)
-			return 0;
-		if (err) {
-			say("%s: %s", o.socket, err == -EALREADY ? "another gpushared is there" :
-			    err == -EWOULDBLOCK ? "another gpushared is there, and doesn't answer" :
-			    strerror(-err));
-			return 1;
-		}
-	}
+	/* Whoever starts us in the background is content with another one of this user. */
+	err = place_take(o.socket, !d.system && !o.foreground, &listener.fd);
+	if (err)
+		return err;
 	err = set_up();
 	/* Whoever started us goes on when this process ends: callers are heard from now on. */
-	write_pid(getpid());
-	if (!err && !o.foreground && !o.passed) {
+	if (!err && !o.foreground && place_passed_socket() < 0) {
 		pid_t pid = fork();
 
 		if (pid > 0) {
-			write_pid(pid);
+			place_tell_pid(pid);
 			_exit(0);
 		}
 		err = pid < 0 ? -errno : 0;

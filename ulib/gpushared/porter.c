@@ -184,18 +184,21 @@ __attribute__((noreturn)) static void porter_run(int line)
 
 /* ---- the keeper ---- */
 
-/* Everything that was open at the start first, the lock among it; then all connections. */
+/*
+ * Everything that was open at the start first, the locks among it, but nobody is to find them
+ * free and the socket still taking callers; then all connections.
+ */
 __attribute__((noreturn)) static void keep_no_more(void)
 {
-	int fd, passed = main_passed_socket();
+	int fd, passed = place_passed_socket();
 	struct rlimit r = { .rlim_cur = 1024 };
 
 	getrlimit(RLIMIT_NOFILE, &r);
-	for (fd = 3; fd < first_file; fd++) {
+	for (fd = 3; fd < first_file; fd++)
 		if (fd != passed)
 			shutdown(fd, SHUT_RDWR);
+	for (fd = 3; fd < first_file; fd++)
 		close(fd);
-	}
 	for (fd = first_file; fd < (int)r.rlim_cur; fd++)
 		shutdown(fd, SHUT_RDWR);
 	_exit(0);

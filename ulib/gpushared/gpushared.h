@@ -20,6 +20,7 @@
  *	service.c	what systemd is told, and the watchdog
  *	group.c		groups: cgroups and named ones, who belongs where
  *	tenant.c	tenants: whose programs clients are, and their parts of groups
+ *	room.c		how many connections and groups each one may have
  *	cgroup.c	the cgroup file system, and who may what in it
  *	share.c		setting and showing shares
  *	stats.c		counters
@@ -40,7 +41,6 @@
 
 #define MAX_DEVICES		64
 #define MAX_GROUPS		4096
-#define MAX_GROUPS_ADMIN	1024	/* of these, only for admins */
 #define MAX_GROUPS_USER		256
 #define MAX_PARTS		4096
 #define MAX_PEERS_USER		4096
@@ -58,6 +58,12 @@ struct client;
 struct group;
 struct device;
 
+/* What there is room for, and in whose books one stands, see room.c. */
+enum room { ROOM_PEERS, ROOM_GROUPS, NR_ROOMS };
+struct room_taken {
+	struct payer *tenant, *place;
+};
+
 /* A connection. */
 struct peer {
 	struct source source;		/* first */
@@ -73,6 +79,7 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	uint64_t tenant;		/* whose programs these are, see tenant.c */
+	struct room_taken room;
 	struct client *client;
 	struct stream *stream;
 	struct porter *porter;		/* who is at its errand */
@@ -135,6 +142,7 @@ struct group {
 	bool named;
 	uid_t uid;			/* who made it first */
 	uint64_t maker;			/* the tenant whose doing it is, 0: an admin's */
+	struct room_taken room;
 	uint64_t empty_ns;		/* a tenant's part: since when nobody is in it */
 	char *path;			/* from the mount's root, "/a/b": a cgroup's; where a
 					 * named one was made; a tenant's part has none */
@@ -301,8 +309,9 @@ struct group *group_named(const struct group *place, uid_t uid, const char *name
 struct group *group_whole(const struct group *g);
 bool group_is_cgroup(const struct group *g);
 int group_make_part(uint64_t id, struct group *group, uint64_t tenant, struct group **part);
-int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, struct group **group);
-int group_make_named(struct group *up, uint64_t maker, uid_t uid, const char *name,
+int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, bool admin,
+		      struct group **group);
+int group_make_named(struct group *up, uint64_t maker, bool admin, uid_t uid, const char *name,
 		     const char *home, struct group **group);
 int group_assign(struct group *g, uint64_t maker);
 int group_take_children(struct group *g);
@@ -316,7 +325,6 @@ int group_command(struct peer *p, struct gpushare_group *u);
 struct group *group_of(struct gs_group *core);
 bool group_name_ok(const char *name);
 bool group_has_settings(const struct group *g);
-bool group_room(const struct peer *p);
 void group_resolve_clients(void);
 bool group_collect(const struct peer *p, bool refused);
 
@@ -327,6 +335,11 @@ uint64_t tenant_of_user(uid_t uid);
 uint32_t tenant_kind(uint64_t tenant, uint64_t *id);
 int part_of(struct group *group, uint64_t tenant, struct group **part);
 bool part_is_over(struct group *part);
+
+/* room.c */
+int room_take(struct room_taken *by, enum room what, const char *path, uint64_t tenant,
+	      bool admin);
+void room_give_back(struct room_taken *by, enum room what);
 
 /* cgroup.c */
 int cgroup_init(void);

@@ -147,32 +147,31 @@ static void drop_part(struct group *part)
 }
 
 /* A group of @maker's, 0 for an admin, below @up or the maker's part of it. */
-static int make_below(uint64_t id, struct group *up, uint64_t maker, const char *path,
+static int make_below(uint64_t id, struct group *up, uint64_t maker, bool admin, const char *path,
 		      struct group **group)
 {
+	struct room_taken room = { NULL };
 	char *copy = strdup(path);
 	struct group *place;
-	int err = copy ? part_of(up, maker, &place) : -ENOMEM;
+	int err = copy ? room_take(&room, ROOM_GROUPS, path, maker, admin) : -ENOMEM;
 
+	if (!err)
+		err = part_of(up, maker, &place);
 	if (!err) {
-		err = d.nr_groups < MAX_GROUPS ? make(id, place, 0, group) : -EUSERS;
+		err = make(id, place, 0, group);
 		if (err)
 			drop_part(place);
 	}
 	if (err) {
+		room_give_back(&room, ROOM_GROUPS);
 		free(copy);
 		return err == -EINVAL ? -EUSERS : err;	/* too deep */
 	}
 	d.nr_groups++;
+	(*group)->room = room;
 	(*group)->maker = maker;
 	(*group)->path = copy;
 	return 0;
-}
-
-/* Users, however many they are, can't take all the room that there is. */
-bool group_room(const struct peer *p)
-{
-	return p->admin || d.nr_groups < MAX_GROUPS - MAX_GROUPS_ADMIN;
 }
 
 static bool is_below(const char *path, const char *top)
@@ -269,10 +268,11 @@ int group_take_children(struct group *g)
 	return 0;
 }
 
-/* @maker: the tenant who does it, 0 for an admin. */
-int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, struct group **group)
+/* @maker: the tenant whose doing it is, 0 for an admin's; @admin: for whom there is always room. */
+int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, bool admin,
+		      struct group **group)
 {
-	return make_below(id, group_of_path(path), maker, path, group);
+	return make_below(id, group_of_path(path), maker, admin, path, group);
 }
 
 /* What is one's own doing, and what an admin's? That says where it hangs. */
@@ -421,6 +421,7 @@ static int take_out(struct group *g)
 		d.nr_parts--;
 	else
 		d.nr_groups--;
+	room_give_back(&g->room, ROOM_GROUPS);
 	list_del_init(&g->link);
 	free(g->path);
 	free(g);
@@ -541,15 +542,15 @@ static bool collect(void)
  * Cgroups that were removed take their shares with them. That costs a look at each,
  * and a tenant chooses how long one takes, as paths may be deep. So after a collection there
  * is none for a while, but for who would be refused what a removed one had: that one has a
- * purse, of such whiles. As a container's root may be thousands of users, these share
- * purses, and nobody gets more out of all of them than four get out of theirs.
+ * purse, of such whiles. As there may be thousands of tenants, these share purses, and
+ * nobody gets more out of all of them than four get out of theirs.
  *
  * @refused: else the peer is refused something. True if there is more room now.
  */
 bool group_collect(const struct peer *p, bool refused)
 {
 	static struct purse all, of[PURSES];
-	struct purse *own = &of[p->uid % PURSES];
+	struct purse *own = &of[p->tenant % PURSES];
 	static uint64_t next_ns;
 	uint64_t price;
 	bool changed;
@@ -567,16 +568,6 @@ bool group_collect(const struct peer *p, bool refused)
 	return changed;
 }
 
-static unsigned int count_named(const struct group *place, uid_t uid)
-{
-	unsigned int n = 0;
-	struct gs_group *i;
-
-	list_for_each_entry(i, &place->node->children, sibling)
-		n += group_of(i)->named && group_of(i)->uid == uid;
-	return n;
-}
-
 static void keep_named(struct peer *p, struct group *g)
 {
 	struct group *old;
@@ -592,10 +583,10 @@ static void keep_named(struct peer *p, struct group *g)
 	}
 }
 
-int group_make_named(struct group *up, uint64_t maker, uid_t uid, const char *name,
+int group_make_named(struct group *up, uint64_t maker, bool admin, uid_t uid, const char *name,
 		     const char *home, struct group **group)
 {
-	int err = make_below(d.next_named, up, maker, home, group);
+	int err = make_below(d.next_named, up, maker, admin, home, group);
 
 	if (err)
 		return err;
@@ -619,10 +610,8 @@ static int find_or_make(const struct peer *p, const char *name, struct group **g
 		return 0;
 	if (cgroup_of_pid(p->pid, home, sizeof(home)))
 		strcpy(home, "/");
-	if (!group_room(p) || count_named(place, p->uid) >= MAX_GROUPS_USER)
-		err = -EUSERS;
-	else
-		err = group_make_named(group_whole(place), p->tenant, p->uid, name, home, group);
+	err = group_make_named(group_whole(place), p->tenant, d.system && p->admin, p->uid, name,
+			       home, group);
 	if (err)
 		drop_part(place);
 	return err;

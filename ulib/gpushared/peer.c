@@ -94,29 +94,13 @@ static bool is_admin(const struct peer *p)
 	return p->uid == 0 && same_namespace(p->pid, "user") && has_sys_admin(p->pid);
 }
 
-static unsigned int count_user(uid_t uid)
+static int take_room(struct peer *p)
 {
-	unsigned int n = 0;
-	struct peer *p;
+	char path[CGROUP_PATH_MAX];
+	bool known = !cgroup_of_pid(p->pid, path, sizeof(path));
 
-	list_for_each_entry(p, &d.peers, link)
-		n += p->uid == uid;
-	return n;
-}
-
-/* Users, however many they are, can't take all the room that there is. */
-static bool has_room(const struct peer *p)
-{
-	unsigned int all = d.max_peers, own = MAX_PEERS_USER;
-
-	/* A container's root is a user like others. */
-	if (d.system ? p->admin : !p->uid)
-		return d.nr_peers < all;
-	if (d.system) {
-		own = min(own, all / 4);
-		all -= all / 8;
-	}
-	return d.nr_peers < all && count_user(p->uid) < own;
+	return room_take(&p->room, ROOM_PEERS, known ? path : NULL, p->tenant,
+			 d.system ? p->admin : !p->uid);
 }
 
 static void process_ended(struct source *s, uint32_t events)
@@ -252,7 +236,7 @@ static int peer_identify(struct peer *p)
 	p->admin = is_admin(p);
 	p->outsider = p->foreign || !same_namespace(p->pid, "user") || (!p->uid && !p->admin);
 	p->tenant = tenant_of(p->pid, p->uid);
-	return has_room(p) ? 0 : -EUSERS;
+	return take_room(p);
 }
 
 static int peer_new(int fd)
@@ -283,6 +267,7 @@ static int peer_new(int fd)
 			close(p->process.fd);
 		if (p->source.fd >= 0)
 			close(fd);
+		room_give_back(&p->room, ROOM_PEERS);
 		free(p);
 		return err;
 	}
@@ -312,6 +297,7 @@ void peer_accept(struct source *listener, uint32_t events)
 
 static void peer_gone(struct peer *p)
 {
+	room_give_back(&p->room, ROOM_PEERS);
 	list_del_init(&p->link);
 	list_add_tail(&p->later, &to_free);
 	if (!--d.nr_peers)

@@ -76,7 +76,7 @@ struct porter {
 	struct source source;		/* first: our end of its socket */
 	struct peer *peer;		/* whose errand; NULL if that has gone */
 	bool busy, admin;
-	uid_t uid;
+	uint64_t tenant;
 };
 
 static void porter_says(struct source *s, uint32_t events);
@@ -300,7 +300,7 @@ static struct porter *find_porter(const struct peer *p)
 	unsigned int own = 0, others = 0;
 
 	for (po = porters; po < porters + PORTERS; po++) {
-		own += po->busy && po->uid == p->uid && po->admin == p->admin;
+		own += po->busy && po->tenant == p->tenant && po->admin == p->admin;
 		others += po->busy && !po->admin;
 		if (!po->busy && (!found || po->source.fd >= 0))
 			found = found && found->source.fd >= 0 ? found : po;
@@ -338,7 +338,7 @@ static int begin(struct porter *po, struct peer *p)
 	if (err)
 		return err;
 	po->busy = true;
-	po->uid = p->uid;
+	po->tenant = p->tenant;
 	po->admin = p->admin;
 	list_del_init(&p->errand_link);
 	if (p->errand == ERRAND_BURY) {

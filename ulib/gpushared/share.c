@@ -175,23 +175,6 @@ static int may_set(const struct peer *p, const struct group *g, const char *path
 
 static void show(struct peer *p, struct group *g, struct device *dev, struct gpushare_share *u);
 
-static unsigned int count_made_by(uint64_t maker)
-{
-	unsigned int n = 0;
-	struct group *g;
-
-	list_for_each_entry(g, &d.groups, link)
-		n += group_is_cgroup(g) && g->maker == maker;
-	return n;
-}
-
-static int make_for(struct peer *p, uint64_t id, const char *path, struct group **g)
-{
-	if (!group_room(p) || (!p->admin && count_made_by(p->tenant) >= MAX_GROUPS_USER))
-		return -EUSERS;
-	return group_make_cgroup(id, path, p->admin ? 0 : p->tenant, g);
-}
-
 /* What is to be below it was promised more than it has, or there are too many levels. */
 static int tree_error(int err, struct gpushare_share *u)
 {
@@ -211,7 +194,7 @@ static int set_checked(struct peer *p, struct gpushare_share *u, uint64_t id, co
 	if (made) {
 		if (!u->mask)
 			return 0;	/* nothing is set, so there is nothing to reset */
-		err = make_for(p, id, path, &g);
+		err = group_make_cgroup(id, path, p->admin ? 0 : p->tenant, p->admin, &g);
 	} else {
 		/* What an admin sets is one's own doing no more. */
 		err = taken ? tree_error(group_assign(g, 0), u) : 0;

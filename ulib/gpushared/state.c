@@ -416,7 +416,7 @@ static void take_group(const struct state_item *item, bool same_boot)
 	/* Another container may have that number by now. */
 	if (!same_boot && tenant_kind(item->maker, &id) == GPUSHARE_GROUP_CONTAINER)
 		return;
-	if (group_make_named(group_of_path(item->path), item->maker, item->uid, item->name,
+	if (group_make_named(group_of_path(item->path), item->maker, true, item->uid, item->name,
 			     item->path, &named))
 		say("%s: no room for it any more", item->name);
 }
@@ -441,7 +441,7 @@ static void take_share(const struct state_item *item, bool same_boot)
 		    item->maker > GS_TENANT_MAX)
 			return;	/* the cgroup is no more */
 		g = group_find(id);
-		if (!g && group_make_cgroup(id, item->path, item->maker, &g))
+		if (!g && group_make_cgroup(id, item->path, item->maker, true, &g))
 			g = NULL;
 	}
 	if (g && (share_apply(g, dev, &item->share) || (!g->named && group_take_children(g))))

@@ -198,7 +198,7 @@ struct gpushare_version {
  * @group is 0, or a named group's id from GPUSHARE_GROUP (the daemon).
  *
  * EALREADY: this file has a client. EBADF: set_fd isn't such a file. EUSERS:
- * the limit of clients is reached, of the user, of its cgroup (the module) or of
+ * the limit of clients is reached, of the user, of its cgroup or of
  * all; the last eighth of all is for CAP_SYS_ADMIN. ENOMEM. EPERM: the named
  * group is another user's, or in another group than the caller. EOPNOTSUPP: @group with the module.
  */

@@ -586,7 +586,7 @@ struct gpushare_event {
 	__u32 reserved;
 };
 
-#define GPUSHARE_IOC	0xBA
+#define GPUSHARE_IOC	0xD7	/* free in the kernel's ioctl-number.rst */
 #define GPUSHARE_VERSION	_IOWR(GPUSHARE_IOC, 0x00, struct gpushare_version)
 #define GPUSHARE_ATTACH		_IOWR(GPUSHARE_IOC, 0x01, struct gpushare_attach)
 #define GPUSHARE_DETACH		_IO(GPUSHARE_IOC, 0x02)

@@ -106,12 +106,12 @@ static void favour(struct gs_node *node, u64 ns, bool owed)
  * The node's epoch is over: what it is owed in the next one. @end: when it was
  * over. Called before the device's own epoch_start moves on, or late.
  */
-static void next_quota(struct gs_node *node, u64 wanted, u64 length)
+static void next_quota(struct gs_node *node, u64 wanted)
 {
 	struct gs_device *dev = node->dev;
 	u64 quota = quota_of(node, dev->conf.epoch), due = quota_of(node, wanted);
 	u64 beyond = min_t(u64, max_t(s64, -node->owed, 0), node->late);
-	s64 missed = 0, idle;
+	s64 missed = 0;
 	u32 part = 1000;
 
 	if (due) {
@@ -121,8 +121,8 @@ static void next_quota(struct gs_node *node, u64 wanted, u64 length)
 	}
 	switch (dev->conf.min_way) {
 	case GS_MIN_ROLLOVER:
-		idle = quota_of(node, length - min(wanted, length));
-		missed = node->owed - idle;
+		/* An epoch that nobody saw the end of, as nobody waited, lasted longer. */
+		missed = node->owed + (s64)due - (s64)quota;
 		missed = clamp_t(s64, missed, 0, ROLL_MOST * quota);
 		break;
 	case GS_MIN_HISTORY:
@@ -146,10 +146,10 @@ static void catch_up(struct gs_node *node)
 		return;
 	if (node->wanted_at) {
 		/* It ran, and nobody looked: it has what it wanted. */
-		next_quota(node, 0, 0);
+		next_quota(node, 0);
 		node->owed = min_t(s64, node->owed, quota_of(node, dev->conf.epoch));
 	} else {
-		next_quota(node, node->wanted, dev->conf.epoch);
+		next_quota(node, node->wanted);
 	}
 	node->epoch = dev->epoch;
 }
@@ -318,7 +318,7 @@ static void close_node(struct gs_node *node, u64 now)
 	if (node->epoch > dev->epoch)
 		return;
 	catch_up(node);
-	next_quota(node, wanted_until(node, now), now - dev->epoch_start);
+	next_quota(node, wanted_until(node, now));
 	node->epoch = dev->epoch + 1;
 }
 

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "harness.h"
@@ -447,6 +449,48 @@ TEST(a_doorbell_that_cant_be_closed)
 	pid = attack(a_bell_in_a_hung_set, false);
 	others_are_served();
 	attack_ends(pid);
+	world_remove(&w);
+}
+
+/* One lists its /proc directory into memory that hangs, one waits to make a file there. */
+static void hang_own_proc(void)
+{
+	char path[64];
+	int dir;
+
+	memory = hungfs_memory(&fs);
+	ASSERT_TRUE(memory);
+	snprintf(path, sizeof(path), "/proc/%d", getpid());
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_GE(dir, 0);
+	strcat(path, "/no");
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		syscall(SYS_getdents64, dir, memory, 4096);
+		_exit(0);
+	}
+	while (!fs.page->asked[FUSE_READ])
+		sleep_ns(2 * MS);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		mkdir(path, 0700);
+		_exit(0);
+	}
+	sleep_ns(100 * MS);
+	EXPECT_EQ(1, answer(raw_connect()));
+	EXPECT_EQ(1, answer(raw_connect()));
+	raw_connect();
+}
+
+TEST(who_cant_be_looked_up)
+{
+	pid_t pid;
+
+	world_set_up(&w);
+	pid = attack(hang_own_proc, false);
+	others_are_served();
+	attack_ends(pid);
+	others_are_served();
 	world_remove(&w);
 }
 

@@ -61,34 +61,47 @@ int cgroup_init(void)
 	return 0;
 }
 
-int cgroup_of_pid(pid_t pid, char *path, size_t size)
+/* The line of the one hierarchy, without its "0::"; @text is what /proc/PID/cgroup said. */
+static char *own_line(char *text)
 {
-	/* Whole lines, or the end of a long v1 path could be "0::/", as its owner likes. */
-	char name[64], line[2 * CGROUP_PATH_MAX], *gone;
-	int err = -ENOENT;
-	FILE *f;
+	char *line = text;
 
-	if (root_fd < 0)
-		return -ENOENT;
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
-	f = fopen(name, "re");
-	if (!f)
-		return -errno;
-	while (err && fgets(line, sizeof(line), f)) {
-		if (strncmp(line, "0::/", 4))
-			continue;
-		line[strcspn(line, "\n")] = 0;
-		gone = strstr(line, " (deleted)");
-		if (gone && !gone[10])
-			*gone = 0;
-		/* "/.." is outside of what our own name space shows. */
-		if (strlen(line + 3) >= size || !strncmp(line + 3, "/..", 3))
-			break;
-		strcpy(path, line + 3);
-		err = 0;
+	/* Whole lines, or the end of a long v1 path could be "0::/", as its owner likes. */
+	while (line && strncmp(line, "0::/", 4)) {
+		line = strchr(line, '\n');
+		line += !!line;
 	}
-	fclose(f);
-	return err;
+	return line ? line + 3 : NULL;
+}
+
+int cgroup_of_peer(const struct peer *p, char *path, size_t size)
+{
+	static char text[32 * CGROUP_PATH_MAX];
+	size_t length = 0;
+	char *line, *gone;
+	ssize_t n = 0;
+
+	if (root_fd < 0 || p->cgroup < 0)
+		return -ENOENT;
+	while (length < sizeof(text) - 1 &&
+	       (n = pread(p->cgroup, text + length, sizeof(text) - 1 - length,
+			  (off_t)length)) > 0)
+		length += (size_t)n;
+	if (n < 0)
+		return -errno;
+	text[length] = 0;
+	line = own_line(text);
+	if (!line || !strchr(line, '\n'))
+		return -ENOENT;
+	*strchr(line, '\n') = 0;
+	gone = strstr(line, " (deleted)");
+	if (gone && !gone[10])
+		*gone = 0;
+	/* "/.." is outside of what our own name space shows. */
+	if (strlen(line) >= size || !strncmp(line, "/..", 3))
+		return -ENOENT;
+	strcpy(path, line);
+	return 0;
 }
 
 int cgroup_id_of_path(const char *path, uint64_t *id)

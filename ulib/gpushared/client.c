@@ -182,22 +182,6 @@ static int make_pages(struct client *c, int files[2])
 	return 0;
 }
 
-static void read_comm(struct client *c)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", c->peer->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, c->comm, sizeof(c->comm) - 1);
-	close(fd);
-	if (n > 0 && c->comm[n - 1] == '\n')
-		c->comm[n - 1] = 0;
-}
-
 static int find_group(struct peer *p, uint64_t id, struct group **group, bool *named)
 {
 	struct group *g, *place;
@@ -252,7 +236,7 @@ static struct client *client_new(struct peer *p, struct device *dev, struct grou
 	c->core.priv = c;
 	INIT_LIST_HEAD(&c->changed);
 	INIT_LIST_HEAD(&c->wait_link);
-	read_comm(c);
+	memcpy(c->comm, p->comm, sizeof(c->comm));
 	return c;
 }
 

@@ -10,6 +10,7 @@
  *	place.c		the socket, and the locks that make it the only daemon there
  *	loop.c		sources of events, timers, things to be freed later
  *	peer.c		connections: who it is, receiving, answering, limits
+ *	meet.c		who is there, looked up
  *	porter.c	processes that touch what may hang: files of peers'
  *	message.c	the form of a message (the fuzzer's target)
  *	command.c	what each command does
@@ -80,6 +81,10 @@ struct peer {
 	gid_t gid;
 	uint64_t tenant;		/* whose programs these are, see tenant.c */
 	struct room_taken room;
+	int cgroup;			/* its /proc/PID/cgroup, or -1 */
+	uint64_t pid_ns;		/* its pid name space, */
+	pid_t inner_pid;		/* and its number there */
+	char comm[16];
 	struct client *client;
 	struct stream *stream;
 	struct porter *porter;		/* who is at its errand */
@@ -194,6 +199,7 @@ int timer_init(struct source *s);
 void timer_arm(struct source *s, uint64_t at_ns);
 
 /* peer.c */
+int peer_init(void);
 void peer_accept(struct source *listener, uint32_t events);
 void peer_may_leave(int fd, bool stream);	/* so much unread */
 void peer_close(struct peer *p);
@@ -243,13 +249,27 @@ struct gs_seen {
 	uint64_t ino;
 	char path[CGROUP_PATH_MAX];	/* from our mount's root, where it seems to be; or "" */
 };
-#define ERRAND_TAKE	1
-#define ERRAND_BURY	2
+/* What is found out of who connects; members of struct peer. */
+struct gs_met {
+	bool admin, foreign, outsider;
+	uint64_t tenant, pid_ns;
+	pid_t inner_pid;
+	char comm[16];
+};
+#define ERRAND_MEET	1
+#define ERRAND_TAKE	2
+#define ERRAND_BURY	3
 int porter_init(void);
 void porter_ask(struct peer *p, uint8_t errand);
 void porter_forget(struct peer *p);
 void peer_took(struct peer *p, int err, struct message *m, size_t length,
 	       const struct gs_seen *files, unsigned int nr_files);
+
+void peer_met(struct peer *p, int err, const struct gs_met *met, int cgroup);
+
+/* meet.c */
+int meet(pid_t pid, uid_t uid, struct gs_met *met);
+bool meet_may_be_admin(pid_t pid, uid_t uid);
 
 /* command.c */
 void command_run(struct peer *p, struct message *m, const struct gs_seen *files,
@@ -343,7 +363,7 @@ void room_give_back(struct room_taken *by, enum room what);
 
 /* cgroup.c */
 int cgroup_init(void);
-int cgroup_of_pid(pid_t pid, char *path, size_t size);
+int cgroup_of_peer(const struct peer *p, char *path, size_t size);
 int cgroup_id_of_path(const char *path, uint64_t *id);
 int cgroup_path_of_open(int fd, char *path, size_t size);
 int cgroup_path_of_seen(const struct gs_seen *seen, char *path, size_t size, uint64_t *id);

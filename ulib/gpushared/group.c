@@ -199,11 +199,11 @@ struct group *group_of_path(const char *path)
 	return best;
 }
 
-static struct group *group_of_pid(pid_t pid)
+static struct group *cgroup_group(const struct peer *p)
 {
 	char path[CGROUP_PATH_MAX];
 
-	if (!d.nr_groups || cgroup_of_pid(pid, path, sizeof(path)))
+	if (!d.nr_groups || cgroup_of_peer(p, path, sizeof(path)))
 		return &d.root;
 	return group_of_path(path);
 }
@@ -211,7 +211,7 @@ static struct group *group_of_pid(pid_t pid)
 /* Where a peer's clients stand: its tenant's part of its cgroup's group. */
 int group_of_peer(const struct peer *p, struct group **group)
 {
-	return part_of(group_of_pid(p->pid), p->tenant, group);
+	return part_of(cgroup_group(p), p->tenant, group);
 }
 
 static bool move_nodes(struct group *from, struct group *to)
@@ -608,7 +608,7 @@ static int find_or_make(const struct peer *p, const char *name, struct group **g
 	*group = group_named(place, p->uid, name);
 	if (*group)
 		return 0;
-	if (cgroup_of_pid(p->pid, home, sizeof(home)))
+	if (cgroup_of_peer(p, home, sizeof(home)))
 		strcpy(home, "/");
 	err = group_make_named(group_whole(place), p->tenant, d.system && p->admin, p->uid, name,
 			       home, group);

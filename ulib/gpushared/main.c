@@ -21,8 +21,8 @@
 
 #define SYSTEM_SOCKET	"/run/gpushare/arbiter.sock"
 #define SYSTEM_STATE	"/var/lib/gpushare/state"
-#define FILES_OWN	64	/* open files that aren't peers' */
-#define FILES_PEER	3	/* its connection, its pidfd and its doorbell */
+#define FILES_OWN	128	/* open files that aren't peers' */
+#define FILES_PEER	4	/* its connection, its pidfd, its cgroup's file and its doorbell */
 
 struct daemon d = {
 	.peers = { &d.peers, &d.peers },
@@ -330,6 +330,8 @@ int main(int argc, char **argv)
 		err = watch_signals();
 	if (!err)
 		err = porter_init();
+	if (!err)
+		err = peer_init();
 	if (!err)
 		err = service_init();
 	if (!err)

@@ -11,14 +11,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +32,8 @@
  */
 #define SEND_BYTES (16 * 1024)
 #define SEND_BYTES_STREAM (104 * 1024)
+
+#define REST_NS 100000000ull
 
 static struct list_head doomed = { &doomed, &doomed };
 static struct list_head to_free = { &to_free, &to_free };
@@ -60,47 +59,24 @@ static int peer_pidfd(int fd, pid_t pid)
 	return pidfd;
 }
 
-static bool same_namespace(pid_t pid, const char *which)
-{
-	struct stat own, its;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, which);
-	if (stat(path, &its))
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", which);
-	return !stat(path, &own) && own.st_ino == its.st_ino && own.st_dev == its.st_dev;
-}
-
-/* Not from its status file: to read that may be to end its memory for it. */
-static bool has_sys_admin(pid_t pid)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, pid };
-	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
-
-	return !syscall(SYS_capget, &head, caps) &&
-	       caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN);
-}
-
-/*
- * Uid 0 when it connected, and the capability now: the first can't be had by
- * executing a set-user-id program with the connection, the second is what a
- * container's root lacks.
- */
-static bool is_admin(const struct peer *p)
-{
-	if (!d.system)
-		return true;	/* only the daemon's own user, and root, get this far */
-	return p->uid == 0 && same_namespace(p->pid, "user") && has_sys_admin(p->pid);
-}
-
 static int take_room(struct peer *p)
 {
 	char path[CGROUP_PATH_MAX];
-	bool known = !cgroup_of_pid(p->pid, path, sizeof(path));
+	bool known = !cgroup_of_peer(p, path, sizeof(path));
 
 	return room_take(&p->room, ROOM_PEERS, known ? path : NULL, p->tenant,
 			 d.system ? p->admin : !p->uid);
+}
+
+/* Those of a user who aren't known yet are few: they count for nobody until they are. */
+static bool may_wait(const struct peer *p)
+{
+	unsigned int n = 0;
+	struct peer *i;
+
+	list_for_each_entry(i, &d.peers, link)
+		n += i->errand == ERRAND_MEET && i->uid == p->uid;
+	return p->admin || n < max_t(unsigned int, 16, d.max_peers / 16);
 }
 
 static void process_ended(struct source *s, uint32_t events)
@@ -232,20 +208,39 @@ static int peer_identify(struct peer *p)
 	p->process.fd = peer_pidfd(p->source.fd, p->pid);
 	if (p->process.fd < 0)
 		return p->process.fd;
-	p->foreign = !same_namespace(p->pid, "pid") || !same_namespace(p->pid, "cgroup");
-	p->admin = is_admin(p);
-	p->outsider = p->foreign || !same_namespace(p->pid, "user") || (!p->uid && !p->admin);
-	p->tenant = tenant_of(p->pid, p->uid);
-	return take_room(p);
+	/* Until more is known. */
+	p->admin = meet_may_be_admin(p->pid, p->uid);
+	p->tenant = tenant_of_user(p->uid);
+	return may_wait(p) ? 0 : -EUSERS;
 }
 
-static int peer_new(int fd)
+/* What a porter has found out; until then it wasn't listened to. */
+void peer_met(struct peer *p, int err, const struct gs_met *met, int cgroup)
 {
-	struct peer *p = calloc(1, sizeof(*p));
+	struct pollfd ended = { .fd = p->process.fd, .events = POLLIN };
+
+	p->cgroup = cgroup;
+	/* If it hasn't ended, it was this process and no later one of the same number. */
+	if (err || poll(&ended, 1, 0)) {
+		peer_doom(p);
+		return;
+	}
+	p->admin = met->admin;
+	p->foreign = met->foreign;
+	p->outsider = met->outsider;
+	p->tenant = met->tenant;
+	p->pid_ns = met->pid_ns;
+	p->inner_pid = met->inner_pid;
+	memcpy(p->comm, met->comm, sizeof(p->comm));
+	if (take_room(p) || loop_add(&p->source, EPOLLIN))
+		peer_doom(p);
+}
+
+/* Also who isn't let in is one until its connection is closed. */
+static void peer_start(struct peer *p, int fd)
+{
 	int err;
 
-	if (!p)
-		return -ENOMEM;
 	INIT_LIST_HEAD(&p->later);
 	INIT_LIST_HEAD(&p->errand_link);
 	p->source.fd = fd;
@@ -254,26 +249,16 @@ static int peer_new(int fd)
 	p->process.ready = process_ended;
 	p->bell.fd = -1;
 	p->bell.ready = bell_rung;
-	err = peer_identify(p);
-	if (!err)
-		err = loop_add(&p->source, EPOLLIN);
-	if (!err) {
-		err = loop_add(&p->process, EPOLLIN);
-		if (err)
-			loop_remove(&p->source);
-	}
-	if (err) {
-		if (p->process.fd >= 0)
-			close(p->process.fd);
-		if (p->source.fd >= 0)
-			close(fd);
-		room_give_back(&p->room, ROOM_PEERS);
-		free(p);
-		return err;
-	}
+	p->cgroup = -1;
 	list_add_tail(&p->link, &d.peers);
 	d.nr_peers++;
-	return 0;
+	err = peer_identify(p);
+	if (!err)
+		err = loop_add(&p->process, EPOLLIN);
+	if (err)
+		peer_doom(p);
+	else
+		porter_ask(p, ERRAND_MEET);
 }
 
 void peer_may_leave(int fd, bool stream)
@@ -283,16 +268,50 @@ void peer_may_leave(int fd, bool stream)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-void peer_accept(struct source *listener, uint32_t events)
+static struct source *resting;
+
+static void rested(struct source *s, uint32_t events)
 {
-	int fd;
+	uint64_t count;
 
 	(void)events;
-	fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
+	if (read(s->fd, &count, sizeof(count)) == sizeof(count))
+		loop_change(resting, EPOLLIN);
+}
+
+static struct source rest = { .fd = -1, .ready = rested };
+
+int peer_init(void)
+{
+	return timer_init(&rest);
+}
+
+/*
+ * Those that can't be taken for want of files or memory stay at the door, and would have
+ * the loop turn round and round. The room for a peer is had first: a connection that is
+ * taken can't be closed here.
+ */
+void peer_accept(struct source *listener, uint32_t events)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+	int fd = -1, err = ENOMEM;
+
+	(void)events;
+	if (p) {
+		fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		err = fd < 0 ? errno : 0;
+	}
+	if (fd >= 0) {
+		peer_may_leave(fd, false);
+		peer_start(p, fd);
 		return;
-	peer_may_leave(fd, false);
-	peer_new(fd);
+	}
+	free(p);
+	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) {
+		resting = listener;
+		loop_change(listener, 0);
+		timer_arm(&rest, now_ns() + REST_NS);
+	}
 }
 
 static void peer_gone(struct peer *p)
@@ -335,6 +354,9 @@ void peer_close(struct peer *p)
 		}
 	}
 	loop_remove(&p->process);
+	if (p->cgroup >= 0)
+		close(p->cgroup);
+	p->cgroup = -1;
 	loop_forget(&p->source);
 	loop_forget(&p->bell);
 	list_del_init(&p->later);

@@ -15,6 +15,7 @@
  * of a peer's that has to be closed, to a porter: a process that is sent the files,
  * holds nothing else, and may hang for good.
  *
+ *	MEET	finds out who has connected (meet.c), which isn't listened to before.
  *	TAKE	receives one message, answers with it and with what its files are, and
  *		closes these. It has LIMIT_NS for that, or the peer's line is cut.
  *	BURY	closes a peer's connection and its doorbell, after the arbiter has: a word
@@ -22,10 +23,11 @@
  *
  * There are as many porters as there are slots, each with one errand at a time. One that
  * hangs keeps its slot until it comes back. A user has two of them at most, and two
- * are for admins alone. Whose errand finds no porter waits: what a peer wanted until its
- * time is over, and what is to be closed as a connection of that user's, which counts as
- * one. So who hangs porters runs out of connections, and others may find that files
- * aren't taken for a while; whatever needs none goes on.
+ * are for admins alone; those who meet others are counted for themselves. Whose errand
+ * finds no porter waits: what a peer wanted until its time is over, and what is to be closed
+ * as a connection of that user's, which counts as one. So who hangs porters runs out of
+ * connections, and others may find that files aren't taken for a while; whatever needs none
+ * goes on. Somebody with dozens of user ids can hang all who meet: then nobody new is let in.
  *
  * The keeper is a process that shares the arbiter's table of open files. However the
  * arbiter ends, nothing is closed by that; the keeper then shuts all connections down,
@@ -53,20 +55,25 @@
 
 #include "gpushared.h"
 
-#define PORTERS		8
-#define PORTERS_ADMIN	2	/* of these, only for admins */
-#define PORTERS_USER	2
+#define PORTERS_FILES	8	/* for TAKE and BURY */
+#define PORTERS_MEET	64
+#define PORTERS		(PORTERS_FILES + PORTERS_MEET)
+#define PORTERS_ADMIN	2	/* of either, only for admins */
+#define PORTERS_USER	2	/* of either */
 #define LIMIT_NS	3000000000ull
 #define AGAIN_NS	100000000ull	/* a porter couldn't be had: short of something */
 
-/* To a porter: what to do with the files that come along. From it, see below. */
+/* To a porter: what to do, with the files that come along, or whom to meet. */
 struct order {
 	uint32_t what;
+	pid_t pid;
+	uid_t uid;
 };
 
-/* Two messages: what was TAKEn, if it was; and with nothing in it that it is free. */
+/* From it: what came of it; and then, one without anything in it, that it is free. */
 struct answer {
 	int err;
+	struct gs_met met;
 	uint32_t length, nr_files;
 	struct gs_seen files[GS_WIRE_FILES_MAX];
 	struct message message;
@@ -159,6 +166,36 @@ static void take(int line, int connection)
 		close(files[i]);
 }
 
+static int send_files(int line, const void *data, size_t size, const int *files, unsigned int nr)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)] = { 0 };
+	struct iovec iov = { (void *)data, size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (nr) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nr);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * nr);
+		memcpy(CMSG_DATA(c), files, sizeof(int) * nr);
+	}
+	return sendmsg(line, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void meet_one(int line, const struct order *order)
+{
+	static struct answer a;
+	int cgroup;
+
+	cgroup = meet(order->pid, order->uid, &a.met);
+	send_files(line, &a, sizeof(a), &cgroup, cgroup >= 0);
+	if (cgroup >= 0)
+		close(cgroup);
+}
+
 __attribute__((noreturn)) static void porter_run(int line)
 {
 	int files[GS_WIRE_FILES_MAX];
@@ -170,14 +207,15 @@ __attribute__((noreturn)) static void porter_run(int line)
 	closefrom(4);
 	line = 3;
 	while (receive(line, &order, sizeof(order), files, &n, 0) == sizeof(order)) {
+		if (order.what == ERRAND_MEET)
+			meet_one(line, &order);
 		if (order.what == ERRAND_TAKE && n == 1)
 			take(line, files[0]);
 		if (order.what == ERRAND_BURY)
 			recv(line, &order, sizeof(order), 0);
 		for (i = 0; i < n; i++)
 			close(files[i]);
-		order.what = 0;
-		send(line, &order, sizeof(order), MSG_NOSIGNAL);
+		send(line, "", 1, MSG_NOSIGNAL);
 	}
 	_exit(0);
 }
@@ -296,45 +334,30 @@ static int porter_start(struct porter *po)
 /* One that is free for this peer, first of those that have been started. */
 static struct porter *find_porter(const struct peer *p)
 {
-	struct porter *found = NULL, *po;
+	struct porter *from = p->errand == ERRAND_MEET ? porters + PORTERS_FILES : porters;
+	unsigned int n = p->errand == ERRAND_MEET ? PORTERS_MEET : PORTERS_FILES;
 	unsigned int own = 0, others = 0;
+	struct porter *found = NULL, *po;
 
-	for (po = porters; po < porters + PORTERS; po++) {
+	for (po = from; po < from + n; po++) {
 		own += po->busy && po->tenant == p->tenant && po->admin == p->admin;
 		others += po->busy && !po->admin;
-		if (!po->busy && (!found || po->source.fd >= 0))
-			found = found && found->source.fd >= 0 ? found : po;
+		if (!po->busy && (!found || found->source.fd < 0))
+			found = po;
 	}
-	return !p->admin && (own >= PORTERS_USER || others >= PORTERS - PORTERS_ADMIN) ? NULL :
-	       found;
-}
-
-static int hand_over(struct porter *po, uint32_t what, const int *files, unsigned int nr_files)
-{
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)] = { 0 };
-	struct order order = { .what = what };
-	struct iovec iov = { &order, sizeof(order) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-		.msg_controllen = CMSG_SPACE(sizeof(int) * nr_files),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int) * nr_files);
-	memcpy(CMSG_DATA(c), files, sizeof(int) * nr_files);
-	return sendmsg(po->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return !p->admin && (own >= PORTERS_USER || others >= n - PORTERS_ADMIN) ? NULL : found;
 }
 
 static int begin(struct porter *po, struct peer *p)
 {
+	struct order order = { .what = p->errand, .pid = p->pid, .uid = p->uid };
 	int files[2] = { p->source.fd, p->bell.fd };
+	unsigned int n = p->errand == ERRAND_TAKE || p->bell.fd < 0 ? 1 : 2;
 	int err = po->source.fd < 0 ? porter_start(po) : 0;
 
 	if (!err)
-		err = hand_over(po, p->errand,
-				files, p->errand == ERRAND_BURY && p->bell.fd >= 0 ? 2 : 1);
+		err = send_files(po->source.fd, &order, sizeof(order), files,
+				 p->errand == ERRAND_MEET ? 0 : n);
 	if (err)
 		return err;
 	po->busy = true;
@@ -343,8 +366,7 @@ static int begin(struct porter *po, struct peer *p)
 	list_del_init(&p->errand_link);
 	if (p->errand == ERRAND_BURY) {
 		peer_buried(p);
-		send(po->source.fd, &(struct order){ 0 }, sizeof(struct order),
-		     MSG_DONTWAIT | MSG_NOSIGNAL);
+		send(po->source.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else {
 		po->peer = p;
 		p->porter = po;
@@ -358,7 +380,7 @@ static uint64_t first_limit(const struct list_head *list)
 	struct peer *p;
 
 	list_for_each_entry(p, list, errand_link)
-		if (p->errand == ERRAND_TAKE)
+		if (p->errand != ERRAND_BURY)
 			return p->errand_until;
 	return GS_NEVER;
 }
@@ -397,16 +419,26 @@ void porter_forget(struct peer *p)
 	p->porter = NULL;
 }
 
+/* What came of a peer's errand, if the peer is still there. */
+static void tell(struct peer *p, int err, struct answer *a, int file)
+{
+	uint8_t errand = p->errand;
+
+	porter_forget(p);
+	if (errand == ERRAND_MEET)
+		peer_met(p, err, &a->met, file);
+	else
+		peer_took(p, err, &a->message, a->length, a->files, a->nr_files);
+}
+
 static void give_up_late(struct list_head *list)
 {
+	static struct answer none;
 	struct peer *p, *n;
 
-	list_for_each_entry_safe(p, n, list, errand_link) {
-		if (p->errand != ERRAND_TAKE || p->errand_until > now_ns())
-			continue;
-		porter_forget(p);
-		peer_took(p, -ETIMEDOUT, NULL, 0, NULL, 0);
-	}
+	list_for_each_entry_safe(p, n, list, errand_link)
+		if (p->errand != ERRAND_BURY && p->errand_until <= now_ns())
+			tell(p, -ETIMEDOUT, &none, -1);
 }
 
 static void errands_late(struct source *s, uint32_t events)
@@ -424,28 +456,29 @@ static void errands_late(struct source *s, uint32_t events)
 static void porter_says(struct source *s, uint32_t events)
 {
 	struct porter *po = container_of(s, struct porter, source);
-	struct peer *p = po->peer;
+	int files[GS_WIRE_FILES_MAX], file;
 	static struct answer a;
+	unsigned int nr;
 	ssize_t n;
 
 	(void)events;
-	n = recv(s->fd, &a, sizeof(a), MSG_DONTWAIT);
-	if (n < 0)
+	n = receive(s->fd, &a, sizeof(a), files, &nr, MSG_DONTWAIT);
+	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (n == sizeof(a) && p) {
-		porter_forget(p);
-		peer_took(p, a.err, &a.message, a.length, a.files, a.nr_files);
+	file = n == sizeof(a) && nr ? files[0] : -1;
+	if (n == sizeof(a) && po->peer) {
+		tell(po->peer, a.err, &a, file);
 		return;
 	}
+	if (file >= 0)
+		close(file);
 	if (n == sizeof(a))
 		return;
 	/* It is free; or has ended, as somebody killed it: the next one is new. */
-	if (!n)
+	if (n != 1)
 		loop_remove(s);
-	if (p) {
-		porter_forget(p);
-		peer_took(p, -EIO, NULL, 0, NULL, 0);
-	}
+	if (po->peer)
+		tell(po->peer, -EIO, &a, -1);
 	po->busy = false;
 	go_on();
 }

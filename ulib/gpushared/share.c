@@ -148,7 +148,7 @@ static const char *own_cgroup(const struct peer *p)
 	static bool there;
 
 	if (read_for != d.commands) {
-		there = !cgroup_of_pid(p->pid, path, sizeof(path));
+		there = !cgroup_of_peer(p, path, sizeof(path));
 		read_for = d.commands;
 	}
 	return there ? path : NULL;

@@ -7,45 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "gpushared.h"
 
 #define OVERFLOW_UID 65534
 
-static uint64_t name_space(pid_t pid, const char *which)
-{
-	struct stat st;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, which);
-	return stat(path, &st) ? 0 : st.st_ino;
-}
-
 /* The number that the caller knows the process by; 0 if it can't see it. */
-static pid_t pid_seen_by(const struct peer *p, pid_t pid)
+static pid_t pid_seen_by(const struct peer *p, const struct peer *of)
 {
-	char path[64], line[256], *last;
-	pid_t seen = 0;
-	FILE *f;
-
-	if (!p->foreign || name_space(p->pid, "pid") == name_space(0, "pid"))
-		return pid;
-	if (name_space(p->pid, "pid") != name_space(pid, "pid"))
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (strncmp(line, "NSpid:", 6))
-			continue;
-		last = strrchr(line, '\t');
-		seen = last ? (pid_t)atoi(last) : 0;
-		break;
-	}
-	fclose(f);
-	return seen;
+	if (!p->foreign)
+		return of->pid;
+	return p->pid_ns && p->pid_ns == of->pid_ns ? of->inner_pid : 0;
 }
 
 uid_t uid_seen_by(const struct peer *p, uid_t uid)
@@ -86,7 +58,7 @@ static void of_client(const struct peer *p, struct client *c, struct gpushare_st
 	u->unscheduled = c->page->unscheduled;
 	u->since_ns = core->since;
 	u->state = c->grant->word & GPUSHARE_FLAGS_MASK;
-	u->pid = pid_seen_by(p, c->peer->pid);
+	u->pid = pid_seen_by(p, c->peer);
 	u->uid = uid_seen_by(p, c->peer->uid);
 	u->workers = core->workers;
 	memcpy(u->comm, c->comm, sizeof(u->comm));

@@ -23,3 +23,13 @@ $(foreach t,message state,$(call program,tests/ulib/fuzz-$(t),\
 tests-y += $(addprefix $(O)/tests/ulib/fuzz-,message state)
 $(call fuzzer,ulib-message,$(fuzz-message),-I.)
 $(call fuzzer,ulib-state,$(fuzz-state),-I.)
+
+# The daemon with calls that can be made to fail; fault-wrap.c has the same list.
+faulty := malloc calloc realloc strdup open_memstream fopen fclose accept4 memfd_create ftruncate mmap \
+	eventfd timerfd_create epoll_create1 epoll_wait epoll_ctl socket socketpair getsockopt recvmsg recv \
+	sendmsg send read pread write fsync rename fstatat poll pthread_create open openat fcntl syscall
+$(call program,tests/ulib/faulty-gpushared,$(wildcard ulib/gpushared/*.c) ulib/user-socket.c tests/ulib/fault-wrap.c,\
+	$(core-lib) -lpthread $(addprefix -Wl$(comma)--wrap=,$(faulty)))
+$(call program,tests/ulib/faults,tests/ulib/faults.c tests/ulib/world.c,$(O)/lib/libgpushare.a -lpthread,\
+	$(O)/tests/ulib/faulty-gpushared)
+alone-y += $(O)/tests/ulib/faults

@@ -194,10 +194,12 @@ static void module_start(struct world *w)
 	ASSERT_EQ(0, world_call(w, GPUSHARE_DEVICE_ADD, &cpu));
 }
 
-void world_start_with(struct world *w, const char *const *more)
+const char *world_program;
+
+void world_exec(struct world *w, const char *const *more)
 {
 	const char *args[32] = {
-		world_daemon(), "--foreground", "--socket", w->arbiter, "--state", w->state,
+		world_program ? world_program : world_daemon(), "--foreground", "--socket", w->arbiter, "--state", w->state,
 		"--pci", w->pci, "--idle-exit", "0",
 	};
 	int n = 0;
@@ -215,6 +217,11 @@ void world_start_with(struct world *w, const char *const *more)
 		perror(args[0]);
 		_exit(127);
 	}
+}
+
+void world_start_with(struct world *w, const char *const *more)
+{
+	world_exec(w, more);
 	ASSERT_TRUE(WAIT_FOR(is_there(w->arbiter)));
 }
 

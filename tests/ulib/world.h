@@ -53,6 +53,9 @@ void world_set_up(struct world *w);
 } while (0)
 /* A NULL-terminated list of more arguments. */
 void world_start_with(struct world *w, const char *const *more);
+/* The same without waiting until it listens. */
+void world_exec(struct world *w, const char *const *more);
+extern const char *world_program;	/* that is started instead of world_daemon(), if set */
 /* Ends it with a signal and checks, unless it is SIGKILL, that it ended well. */
 void world_stop(struct world *w, int sig);
 void world_remove(struct world *w);

@@ -130,6 +130,25 @@ static ssize_t receive(int fd, void *to, size_t size, int *files, unsigned int *
 	return msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : n;
 }
 
+static int send_files(int line, const void *data, size_t size, const int *files, unsigned int nr)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)] = { 0 };
+	struct iovec iov = { (void *)data, size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (nr) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nr);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * nr);
+		memcpy(CMSG_DATA(c), files, sizeof(int) * nr);
+	}
+	return sendmsg(line, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
 static void look_at(int fd, struct gs_seen *seen)
 {
 	struct statfs fs;
@@ -161,28 +180,10 @@ static void take(int line, int connection)
 	for (i = 0; i < n && !a.err; i++)
 		look_at(files[i], &a.files[i]);
 	/* First the answer: what comes now may take for ever. */
-	send(line, &a, sizeof(a), MSG_NOSIGNAL);
+	if (send_files(line, &a, sizeof(a), NULL, 0))
+		_exit(1);
 	for (i = 0; i < n; i++)
 		close(files[i]);
-}
-
-static int send_files(int line, const void *data, size_t size, const int *files, unsigned int nr)
-{
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * GS_WIRE_FILES_MAX)] = { 0 };
-	struct iovec iov = { (void *)data, size };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (nr) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nr);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * nr);
-		memcpy(CMSG_DATA(c), files, sizeof(int) * nr);
-	}
-	return sendmsg(line, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 static void meet_one(int line, const struct order *order)
@@ -191,7 +192,8 @@ static void meet_one(int line, const struct order *order)
 	int cgroup;
 
 	cgroup = meet(order->pid, order->uid, &a.met);
-	send_files(line, &a, sizeof(a), &cgroup, cgroup >= 0);
+	if (send_files(line, &a, sizeof(a), &cgroup, cgroup >= 0))
+		_exit(1);
 	if (cgroup >= 0)
 		close(cgroup);
 }
@@ -215,7 +217,9 @@ __attribute__((noreturn)) static void porter_run(int line)
 			recv(line, &order, sizeof(order), 0);
 		for (i = 0; i < n; i++)
 			close(files[i]);
-		send(line, "", 1, MSG_NOSIGNAL);
+		/* Who can't say that it is free ends, which says it as well. */
+		if (send(line, "", 1, MSG_NOSIGNAL) != 1)
+			break;
 	}
 	_exit(0);
 }
@@ -366,7 +370,11 @@ static int begin(struct porter *po, struct peer *p)
 	list_del_init(&p->errand_link);
 	if (p->errand == ERRAND_BURY) {
 		peer_buried(p);
-		send(po->source.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		/* To lose its line is a word, too. */
+		if (send(po->source.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) {
+			loop_remove(&po->source);
+			po->busy = false;
+		}
 	} else {
 		po->peer = p;
 		p->porter = po;

@@ -11,6 +11,7 @@ size_t fuzz_example(unsigned int which, unsigned char *data, size_t max)
 		"device pci:0000:65:00.0 1 0 260 1 2 3 1 2000 0 1000 5 10000 7 108 2048 65536 1 2 9\n",
 		"group team 1000 /user.slice\n",
 		"share * 1 250 0 0 18446744073709551615 100000 0 18446744073709551615 9 0 0 424 /a b\n",
+		"share cpu:0 1 9 0 0 5 100000 0 1 1 0 0 424 \"\n",
 		"share mig:GPU-5d1f/3 8 100 0 123 5 100000 0 1 1 0 0 424 /system.slice/x.service\n",
 		"share * 1 77 0 0 18446744073709551615 100000 0 5 6 0 1000 0 team\n",
 	};

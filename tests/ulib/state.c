@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* The state file: kill -9 at any moment, and files that aren't sound. */
+#include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "harness.h"
 #include "world.h"
 
 static struct world w;
+
+#define LONG_NAME "group-with-a-name-that-is-as-long-as-it-may-be-or-nearly"
 
 /* kill -9 at any moment: what was answered is there, and the file is whole. */
 TEST_LIMIT(kill_9_while_writing, 120)
@@ -141,14 +148,11 @@ static void starve(bool starve)
 	ASSERT_EQ(0, prlimit(w.daemon, RLIMIT_AS, &r, NULL));
 }
 
-/*
- * A state that can't be put together is said, nobody waits for it, and it is made
- * up for: with a later change, or at the end.
- */
+/* Without memory changes are written later, and nobody waits for it. */
 TEST(no_memory_for_the_state)
 {
 	char name[GPUSHARE_NAME_MAX];
-	int i;
+	int i, round;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	SKIP("a sanitizer needs the memory itself");
@@ -157,35 +161,226 @@ TEST(no_memory_for_the_state)
 		SKIP("valgrind needs the memory itself");
 	world_make(&w);
 	/* So that what is freed goes back, and what is large must be had anew. */
-	setenv("MALLOC_MMAP_THRESHOLD_", "16384", 1);
-	setenv("MALLOC_TRIM_THRESHOLD_", "16384", 1);
+	setenv("MALLOC_TRIM_THRESHOLD_", "4096", 1);
+	setenv("MALLOC_TOP_PAD_", "0", 1);
 	world_start(&w);
-	for (i = 0; i < 250; i++) {
-		sprintf(name, "group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-%d", i);
-		set_weight(name, 5);
+	for (round = 1; round <= 3; round++) {
+		starve(round > 1);
+		for (i = 0; i < 250; i++) {
+			sprintf(name, LONG_NAME "-%d", i);
+			set_weight(name, (uint32_t)(round * 1000 + i));
+		}
+		starve(false);
+		if (round == 2)		/* it is tried again by itself, */
+			sleep_ns(6 * SEC);
+		world_stop(&w, round == 3 ? SIGTERM : SIGKILL);	/* or at the end */
+		world_start(&w);
+		for (i = 0; i < 250; i++) {
+			sprintf(name, LONG_NAME "-%d", i);
+			EXPECT_EQ(round * 1000 + i, weight_of(name));
+		}
 	}
-	starve(true);
-	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1", 6);
-	starve(false);
-	world_stop(&w, SIGKILL);
-	world_start(&w);
-	EXPECT_EQ(5, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1"));	/* it wasn't written */
-	starve(true);
-	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1", 7);
-	starve(false);
-	world_stop(&w, SIGTERM);
-	world_start(&w);
-	EXPECT_EQ(7, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1"));	/* it was, at the end */
-	starve(true);
-	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1", 8);
-	starve(false);
-	sleep_ns(5 * SEC + 100 * MS);
-	set_weight("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-2", 9);
-	world_stop(&w, SIGKILL);
-	world_start(&w);
-	EXPECT_EQ(8, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-1"));	/* with the next change */
-	EXPECT_EQ(9, weight_of("group-with-a-name-that-is-as-long-as-it-may-be-or-nearly-2"));
 	world_remove(&w);
+}
+
+/* Nobody waits for a file that can't be written, it is tried again, and the old one stays. */
+static void cant_be_written(void (*spoil_it)(bool spoil))
+{
+	uint64_t start;
+
+	world_start(&w);
+	set_weight("team", 1);
+	spoil_it(true);
+	set_weight("team", 2);
+	start = now_ns();
+	set_weight("team", 3);
+	set_weight("team", 4);
+	EXPECT_LT(now_ns() - start, 4 * SEC);	/* it isn't tried meanwhile */
+	spoil_it(false);
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	EXPECT_EQ(1, weight_of("team"));
+	spoil_it(true);
+	set_weight("team", 5);
+	spoil_it(false);
+	sleep_ns(6 * SEC);
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	EXPECT_EQ(5, weight_of("team"));
+	world_stop(&w, SIGTERM);
+}
+
+static void put_a_folder_there(bool there)
+{
+	char path[120];
+
+	snprintf(path, sizeof(path), "%s.new", w.state);
+	EXPECT_EQ(0, there ? mkdir(path, 0700) : rmdir(path));
+}
+
+static void fill_the_disk(bool fill)
+{
+	char path[120], page[4096] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.filler", w.state);
+	if (!fill) {
+		EXPECT_EQ(0, unlink(path));
+		return;
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	EXPECT_EQ(ENOSPC, errno);
+	close(fd);
+}
+
+TEST(no_place_for_the_state)
+{
+	world_make(&w);
+	cant_be_written(put_a_folder_there);
+	world_remove(&w);
+}
+
+TEST(a_full_disk)
+{
+	char dir[90];
+
+	world_make(&w);
+	snprintf(dir, sizeof(dir), "%s/disk", w.dir);
+	mkdir(dir, 0700);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", dir, "tmpfs", 0, "size=64k")) {
+		world_remove(&w);
+		SKIP("a disk to fill takes root");
+	}
+	strcat(dir, "/state");
+	strcpy(w.state, dir);
+	cant_be_written(fill_the_disk);
+	umount2(dirname(dir), MNT_DETACH);
+	world_remove(&w);
+}
+
+#define GROUPS 250
+#define DEVICES 8
+
+/* A user who sets shares of all its groups on all devices, on @n connections. */
+static void churn(int *stop, int n)
+{
+	struct gpushare_share s = { .mask = GPUSHARE_SHARE_WEIGHT };
+	struct gpushare_group g = { .size = sizeof(g) };
+	struct gs_transport *a;
+	uint32_t i, id[GROUPS];
+	int k;
+
+	if (setgid(65534) || setuid(65534))
+		_exit(1);
+	a = world_connect(&w);
+	s.size = sizeof(s);
+	s.cgroup_fd = s.authority_fd = -1;
+	for (i = 0; i < GROUPS; i++) {
+		sprintf(g.name, LONG_NAME "-%d", i);
+		if (gs_transport_call(a, GPUSHARE_GROUP, &g))
+			_exit(2);
+		s.group = g.group;
+		s.weight = 1;
+		if (gs_transport_call(a, GPUSHARE_SHARE_SET, &s))
+			_exit(3);
+		id[i] = (uint32_t)(g.group - (1ull << 62));
+	}
+	__atomic_store_n(&stop[1], 1, __ATOMIC_SEQ_CST);
+	for (k = 1; k < n && fork(); k++)
+		;
+	a = world_connect(&w);
+	for (i = (uint32_t)k; !__atomic_load_n(stop, __ATOMIC_SEQ_CST); i++) {
+		s = (struct gpushare_share){
+			.size = sizeof(s), .mask = GPUSHARE_SHARE_ALL & ~GPUSHARE_SHARE_MIN,
+			.weight = 1 + i % 10000, .max_us = 50000 + i, .period_us = 100000,
+			.mem_max = GPUSHARE_NO_LIMIT, .mem_high = GPUSHARE_NO_LIMIT,
+			.cgroup_fd = -1, .authority_fd = -1, .device = 1 + i / GROUPS % DEVICES,
+			.group = (1ull << 62) + id[i % GROUPS],
+		};
+		s.max_us %= 100000;
+		s.max_us += 1000;
+		s.mask &= ~(uint32_t)(GPUSHARE_SHARE_MEM_MIN);
+		if (!gs_transport_call(a, GPUSHARE_SHARE_SET, &s))
+			__atomic_fetch_add(&stop[2], 1, __ATOMIC_RELAXED);
+	}
+	_exit(0);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of round trips for a time, a thousand a second: the 99th percentile, in us. */
+static uint64_t round_trips(uint64_t ns)
+{
+	static uint64_t took[20000];
+	struct gpushare_version v = { .size = sizeof(v) };
+	struct gs_transport *a = world_connect(&w);
+	uint64_t until = now_ns() + ns;
+	size_t n = 0;
+
+	while (now_ns() < until && n < 20000) {
+		took[n] = now_ns();
+		EXPECT_EQ(0, gs_transport_call(a, GPUSHARE_VERSION, &v));
+		took[n] = now_ns() - took[n];
+		n++;
+		sleep_ns(MS);
+	}
+	gs_transport_close(a);
+	qsort(took, n, sizeof(*took), by_time);
+	return took[n * 99 / 100] / 1000;
+}
+
+/*
+ * A tenant chooses how large the state is and how often it changes; others don't wait
+ * for it. The same load without a state is what it is compared with.
+ */
+TEST(others_dont_wait_for_it)
+{
+	uint64_t alone, without = 0, with = 0, *to;
+	const char *more[] = { "--system", NULL, NULL, NULL };
+	struct gpushare_device dev = { .size = sizeof(dev), .kind = GPUSHARE_KIND_OTHER };
+	int *stop = world_shared(), round, i, status;
+	pid_t pid;
+
+	if (getuid())
+		SKIP("users of one's own take root");
+	for (round = 0; round < 2; round++) {
+		world_make(&w);
+		chmod(w.dir, 0755);
+		more[1] = round ? NULL : "--state";
+		more[2] = "none";
+		world_start_with(&w, more);
+		for (i = 0; i < DEVICES; i++) {
+			sprintf(dev.key, "test:%d", i);
+			ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+			dev.device = 0;
+		}
+		alone = round_trips(2 * SEC);
+		stop[0] = stop[1] = stop[2] = 0;
+		pid = fork();
+		if (!pid)
+			churn(stop, 4);
+		ASSERT_TRUE(WAIT_FOR(stop[1]));
+		to = round ? &with : &without;
+		*to = round_trips(8 * SEC);
+		__atomic_store_n(stop, 1, __ATOMIC_SEQ_CST);
+		waitpid(pid, &status, 0);
+		EXPECT_EQ(0, status);
+		printf("# p99 %llu us; %llu us beside %d changes in 8 s%s\n",
+		       (unsigned long long)alone, (unsigned long long)*to, stop[2],
+		       round ? "" : " without a state");
+		world_remove(&w);
+	}
+	if (TSAN || getenv("TEST_VALGRIND"))
+		return;
+	EXPECT_LE(with, 2000 + 3 * alone + without / 2);
 }
 
 TEST_MAIN()

@@ -125,6 +125,7 @@ static void device_free(struct device *dev)
 {
 	struct client *c;
 
+	state_device_gone(dev);
 	gs_device_remove(&dev->core, now_ns());
 	list_for_each_entry(c, &d.clients, link)
 		if (c->device == dev)
@@ -302,7 +303,7 @@ int device_add(struct gpushare_device *u)
 		device_free(dev);
 		return err;
 	}
-	state_changed();
+	state_devices_changed();
 	device_show(dev, u);
 	return 0;
 }
@@ -320,7 +321,7 @@ int device_set(struct gpushare_device *u)
 	err = device_apply(dev, u);
 	if (err)
 		return err;
-	state_changed();
+	state_devices_changed();
 	device_show(dev, u);
 	return 0;
 }
@@ -335,7 +336,7 @@ int device_remove(struct gpushare_device *u)
 	if (!dev)
 		return -ENODEV;
 	device_free(dev);
-	state_changed();
+	state_devices_changed();
 	return 0;
 }
 

@@ -26,7 +26,8 @@
  *	share.c		setting and showing shares
  *	stats.c		counters
  *	event.c		streams of events
- *	state.c		the state file: writing and reading
+ *	state.c		the state file: what changed, and reading it
+ *	state-writer.c	the thread that writes it
  */
 #ifndef GPUSHARED_H
 #define GPUSHARED_H
@@ -55,6 +56,7 @@ struct source {
 };
 
 struct peer;
+struct held;
 struct client;
 struct group;
 struct device;
@@ -87,6 +89,7 @@ struct peer {
 	char comm[16];
 	struct client *client;
 	struct stream *stream;
+	struct held *held;		/* an answer that waits for the disk */
 	struct porter *porter;		/* who is at its errand */
 	struct list_head errand_link;	/* in one of the lists of errands */
 	uint64_t errand_until;
@@ -142,6 +145,8 @@ struct group {
 	struct gs_group *node;		/* the core's group, root or not */
 	struct list_head link;		/* in daemon.groups, by id */
 	uint64_t id;
+	struct list_head unsaved;	/* in state.c's list of what changed */
+	bool saved;			/* the writer has lines of it */
 	uint32_t set;			/* GPUSHARE_SHARE_*: what is set for all devices */
 	uint32_t keep;			/* peers that named it, clients in it */
 	bool named;
@@ -393,7 +398,10 @@ void event_flush(void);
 
 /* state.c */
 int state_load(const char *path);
-void state_changed(void);
+void state_group_changed(struct group *g);
+void state_group_gone(struct group *g);
+void state_devices_changed(void);
+void state_device_gone(struct device *dev);
 void state_remembered(struct device *dev);
 bool state_reply_later(struct peer *p, const struct gs_wire *head, const void *body, size_t size);
 int state_writer_start(void);

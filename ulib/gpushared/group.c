@@ -29,6 +29,7 @@ void group_init(void)
 {
 	d.root.node = &d.arb.root;
 	d.root.id = d.arb.root.id;
+	INIT_LIST_HEAD(&d.root.unsaved);
 	d.root.path = (char *)"/";
 	d.root.keep = 1;
 	d.next_named = GPUSHARE_NAMED_FIRST;
@@ -117,6 +118,7 @@ static int make(uint64_t id, struct group *parent, uint64_t tenant, struct group
 
 	if (!g)
 		return -ENOMEM;
+	INIT_LIST_HEAD(&g->unsaved);
 	g->node = &g->core;
 	g->id = id;
 	if (tenant)
@@ -423,6 +425,7 @@ static int take_out(struct group *g)
 		d.nr_groups--;
 	room_give_back(&g->room, ROOM_GROUPS);
 	list_del_init(&g->link);
+	state_group_gone(g);
 	free(g->path);
 	free(g);
 	drop_part(up);
@@ -534,7 +537,6 @@ static bool collect(void)
 	if (!changed)
 		return false;
 	group_resolve_clients();
-	state_changed();
 	return true;
 }
 

@@ -214,7 +214,7 @@ static int set_checked(struct peer *p, struct gpushare_share *u, uint64_t id, co
 	if (err && taken)
 		group_assign(g, was);
 	if (!err) {
-		state_changed();
+		state_group_changed(g);
 		show(p, g, dev, u);
 		if (made || taken)
 			group_resolve_clients();

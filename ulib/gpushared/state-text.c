@@ -11,9 +11,8 @@
 #include "state.h"
 
 /* FNV-1a: against accidents, not against enemies, who can't write the file. */
-uint64_t state_sum(const char *text, size_t length)
+uint64_t state_sum_on(uint64_t sum, const char *text, size_t length)
 {
-	uint64_t sum = 0xcbf29ce484222325ull;
 	size_t i;
 
 	for (i = 0; i < length; i++)
@@ -21,9 +20,14 @@ uint64_t state_sum(const char *text, size_t length)
 	return sum;
 }
 
+uint64_t state_sum(const char *text, size_t length)
+{
+	return state_sum_on(STATE_SUM_NONE, text, length);
+}
+
 int state_put_head(FILE *f, const char *boot)
 {
-	return fprintf(f, "gpushare-state 2 %s\n", boot);
+	return fprintf(f, STATE_HEAD, boot);
 }
 
 int state_put(FILE *f, const struct state_item *item)
@@ -197,6 +201,18 @@ static bool read_line(const char *line, unsigned int version, struct state_item 
 	return !r.bad;
 }
 
+/* @last is that of the share before, if there is one. */
+static bool take_path(struct state_item *item, char *last)
+{
+	if (item->what != STATE_SHARE)
+		return true;
+	if (!strcmp(item->path, STATE_DITTO))
+		strcpy(item->path, last);
+	else
+		strcpy(last, item->path);
+	return *last;
+}
+
 /* Where the sum's line begins, if it is there and right. */
 static const char *check_sum(const char *text, size_t length)
 {
@@ -221,7 +237,7 @@ int state_parse(const char *text, size_t length, char boot[64],
 		void (*take)(const struct state_item *item, void *arg), void *arg)
 {
 	static struct state_item item;
-	static char line[STATE_PATH_MAX + 512];
+	static char line[STATE_PATH_MAX + 512], path[STATE_PATH_MAX];
 	const char *end = check_sum(text, length), *at, *next;
 	bool head, sound = end;
 	unsigned int version = 0;
@@ -229,6 +245,7 @@ int state_parse(const char *text, size_t length, char boot[64],
 
 	for (round = 0; sound && round < 2; round++) {
 		head = true;
+		*path = 0;
 		for (at = text; sound && at < end; at = next) {
 			next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
 			sound = (size_t)(next - at) <= sizeof(line);
@@ -241,7 +258,8 @@ int state_parse(const char *text, size_t length, char boot[64],
 					       boot) == 2 && (version == 1 || version == 2);
 				head = false;
 			} else {
-				sound = read_line(line, version, &item);
+				sound = read_line(line, version, &item) &&
+					take_path(&item, path);
 				if (sound && round)
 					take(&item, arg);
 			}

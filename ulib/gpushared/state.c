@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeping shares and devices over a restart.
+ * Keeping shares and devices over a restart: what is to be written, when, and reading it.
  *
- * The file is always whole: a new one is written beside it, brought to the disk
- * and put in its place in one step, so kill -9 finds the old or the new one.
- * Bringing to the disk may take long, and the loop must not wait, so a thread
- * does it; whoever changed something is answered when it is done, and changes
- * that come meanwhile go together into the next file.
+ * A tenant may have hundreds of groups on many devices, and change one of them all the
+ * time. So the loop only marks what changed. When a file is due, what is marked is put
+ * into lines, a bounded piece a round, and handed to the thread that writes; when nothing
+ * is marked any more, what the thread has is the state of that moment. Whoever changed
+ * something is answered when that is on the disk, and isn't read from before: so nobody
+ * has more than one answer kept here for each connection.
+ *
+ * After a file there is a pause of nine times as long as it took, a second at most, in
+ * which changes gather; an admin who waits ends it.
  *
  * A cgroup's share ends with the cgroup, so one is only taken back if the
  * directory still has the same id, in the same boot.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,7 +27,17 @@
 #include "gpushared.h"
 #include "state.h"
 
-#define RETRY_NS 5000000000ull
+#define RETRY_NS	5000000000ull	/* after one that couldn't be written */
+#define PAUSE_NS	1000000000ull
+#define PAUSE_TIMES	9
+#define PIECE_BYTES	32768		/* of lines made in one round: some 0.3 ms */
+#define PIECE_GROUPS	64
+
+/* A line of a share without its path, the longest path, and all of a group's lines. */
+#define LINE_MAX_BYTES	304
+#define PART_MAX	(2 * STATE_PATH_MAX + (MAX_DEVICES + 1) * LINE_MAX_BYTES)
+_Static_assert((MAX_GROUPS + 2ull) * PART_MAX <= STATE_SIZE_MAX,
+	       "whatever tenants set can be read back");
 
 /* An answer that waits for the disk. */
 struct held {
@@ -38,20 +50,26 @@ struct held {
 };
 
 static struct list_head held = { &held, &held };
+static struct list_head unsaved = { &unsaved, &unsaved };	/* groups, but for devices */
+static bool devices_unsaved;
 static uint64_t changes, written, writing;	/* counted changes */
-static bool busy;
-static bool unwritten;		/* no file could be made of the last change, */
-static uint64_t retry_ns;	/* and none is made before this */
+static bool running, busy;
+static bool behind;		/* the file doesn't have all */
+static bool failed;		/* nor the last one that was tried: nobody waits for the next */
+static bool urgent;		/* an admin waits */
+static uint64_t begun_ns, next_ns;		/* none is begun before this */
+static uint64_t armed = GS_NEVER;
 static struct gpushare_device absent[MAX_DEVICES];	/* settings of devices that aren't there */
 static unsigned int nr_absent;
 
-static pthread_t thread;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
-static char *text;		/* for the thread to write; under the lock */
-static bool ending, running;	/* under the lock */
+static void pace_ready(struct source *s, uint32_t events);
+static struct source pace = { .fd = -1, .ready = pace_ready };
 static void written_ready(struct source *s, uint32_t events);
 static struct source done = { .fd = -1, .ready = written_ready };
+
+/* Lines are made here, so that a change needs no more memory than it has lines. */
+static char scratch[2 * PART_MAX];
+static FILE *lines;
 
 /* Read once: later, short of files or memory, we would say that this is another boot. */
 static char this_boot[64];
@@ -66,15 +84,8 @@ static void read_boot(void)
 		fclose(f);
 }
 
-/* Lines that memory didn't suffice for: the stream itself forgets that there were any. */
-static bool lost_lines;
-
-static void put(FILE *f, const struct state_item *item)
-{
-	lost_lines |= state_put(f, item) < 0;
-}
-
-static void put_share(FILE *f, struct group *g, struct device *dev)
+/* A path stands in the first of a group's lines only. */
+static void put_share(struct group *g, struct device *dev, bool *first)
 {
 	struct state_item item = { .what = STATE_SHARE, .maker = g->maker };
 	struct gs_node *n = dev ? gs_node_find(g->node, &dev->core) : NULL;
@@ -94,11 +105,12 @@ static void put_share(FILE *f, struct group *g, struct device *dev)
 	item.share.mem_min = s->mem_min;
 	item.id = g->named ? 0 : g->id;
 	strcpy(item.key, dev ? dev->key : "*");
-	strcpy(item.path, g->named ? g->name : g->path);
-	put(f, &item);
+	strcpy(item.path, !*first ? STATE_DITTO : g->named ? g->name : g->path);
+	*first = false;
+	state_put(lines, &item);
 }
 
-static void put_devices(FILE *f)
+static void put_devices(void)
 {
 	struct state_item item = { .what = STATE_DEVICE };
 	struct device *dev;
@@ -109,144 +121,88 @@ static void put_devices(FILE *f)
 			continue;
 		device_show(dev, &item.device);
 		item.added = dev->added;
-		put(f, &item);
+		state_put(lines, &item);
 	}
 	item.added = false;
 	for (i = 0; i < nr_absent; i++) {
 		item.device = absent[i];
-		put(f, &item);
+		state_put(lines, &item);
 	}
 }
 
-static void put_named(FILE *f, struct group *g)
+static void put_group(struct group *g)
 {
 	struct state_item item = { .what = STATE_GROUP, .uid = g->uid, .maker = g->maker };
+	struct device *dev;
+	bool first = true;
 
-	strcpy(item.name, g->name);
-	strcpy(item.path, g->path);
-	put(f, &item);
+	if (!group_has_settings(g))
+		return;
+	if (g->named) {
+		strcpy(item.name, g->name);
+		strcpy(item.path, g->path);
+		state_put(lines, &item);
+	}
+	put_share(g, NULL, &first);
+	list_for_each_entry(dev, &d.devices, link)
+		if (gs_node_find(g->node, &dev->core))
+			put_share(g, dev, &first);
 }
 
-static void put_groups(FILE *f)
+/* Hands over the lines of a group, or of the devices; returns how many bytes. */
+static ssize_t hand_over(struct group *g)
 {
-	struct device *dev;
+	struct state_part *part;
+	long size;
+
+	rewind(lines);
+	if (g)
+		put_group(g);
+	else
+		put_devices();
+	size = fflush(lines) ? -1 : ftell(lines);
+	if (size < 0) {
+		clearerr(lines);
+		return -EFBIG;
+	}
+	if (!size && g && !g->saved)
+		return 0;
+	part = malloc(sizeof(*part) + (size_t)size);
+	if (!part)
+		return -ENOMEM;
+	part->id = g ? g->id : 0;
+	part->size = (size_t)size;
+	memcpy(part->text, scratch, (size_t)size);
+	writer_put(part);
+	if (g)
+		g->saved = size;
+	return size;
+}
+
+/* 1: all is handed over; 0: there is more. */
+static int hand_over_some(void)
+{
+	unsigned int n = 0;
+	ssize_t size, all = 0;
 	struct group *g;
 
-	/* A cgroup's id may be larger than its child's: the order doesn't matter. */
-	list_for_each_entry(g, &d.groups, link) {
-		if (ftello(f) > (off_t)STATE_SIZE_MAX)
-			return;		/* it won't be written anyway */
-		if (!group_has_settings(g))
-			continue;
-		if (g->named)
-			put_named(f, g);
-		put_share(f, g, NULL);
-		list_for_each_entry(dev, &d.devices, link)
-			if (gs_node_find(g->node, &dev->core))
-				put_share(f, g, dev);
+	if (devices_unsaved) {
+		all = hand_over(NULL);
+		if (all < 0)
+			return (int)all;
+		devices_unsaved = false;
 	}
-}
-
-static char *snapshot(void)
-{
-	char *all = NULL;
-	size_t size;
-	FILE *f = open_memstream(&all, &size);
-
-	if (!f)
-		return NULL;
-	lost_lines = state_put_head(f, this_boot) < 0;
-	put_devices(f);
-	put_groups(f);
-	fflush(f);
-	lost_lines |= fprintf(f, "sum %016llx\n", (unsigned long long)state_sum(all, size)) < 0;
-	/* One that is larger than what is read back is worse than none. */
-	if (!fclose(f) && !lost_lines && strlen(all) <= STATE_SIZE_MAX)
-		return all;
-	say("%s: too large, or no memory: shares and devices won't survive a restart",
-	    d.state_path);
-	free(all);
-	return NULL;
-}
-
-static int write_all(int fd, const char *at)
-{
-	size_t left = strlen(at);
-	ssize_t n;
-
-	for (; left; at += n, left -= (size_t)n) {
-		n = write(fd, at, left);
-		if (n < 0)
-			return -errno;
+	while (!list_empty(&unsaved)) {
+		if (n++ >= PIECE_GROUPS || all >= PIECE_BYTES)
+			return 0;
+		g = list_first_entry(&unsaved, struct group, unsaved);
+		size = hand_over(g);
+		if (size < 0)
+			return (int)size;
+		list_del_init(&g->unsaved);
+		all += size;
 	}
-	return fsync(fd) ? -errno : 0;
-}
-
-static int sync_dir(const char *path)
-{
-	char copy[4096];
-	int fd, err = 0;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fsync(fd))
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-static int write_file(const char *path, const char *what)
-{
-	char temp[4096];
-	int fd, err;
-
-	if (snprintf(temp, sizeof(temp), "%s.new", path) >= (int)sizeof(temp))
-		return -ENAMETOOLONG;
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	err = write_all(fd, what);
-	if (close(fd) && !err)
-		err = -errno;
-	if (!err && rename(temp, path))
-		err = -errno;
-	return err ? err : sync_dir(path);
-}
-
-static void write_and_say(const char *what)
-{
-	static int last;
-	int err = write_file(d.state_path, what);
-
-	if (err && err != last)
-		say("%s: %s: shares and devices won't survive a restart", d.state_path,
-		    strerror(-err));
-	last = err;
-}
-
-static void *writer(void *arg)
-{
-	char *what;
-
-	(void)arg;
-	pthread_mutex_lock(&lock);
-	for (;;) {
-		while (!text && !ending)
-			pthread_cond_wait(&work, &lock);
-		if (!text)
-			break;
-		what = text;
-		pthread_mutex_unlock(&lock);
-		write_and_say(what);
-		free(what);
-		pthread_mutex_lock(&lock);
-		text = NULL;
-		eventfd_write(done.fd, 1);
-	}
-	pthread_mutex_unlock(&lock);
-	return NULL;
+	return 1;
 }
 
 static void answer_held(void)
@@ -257,51 +213,150 @@ static void answer_held(void)
 		if (h->change > written)
 			continue;
 		list_del_init(&h->link);
+		h->peer->held = NULL;
+		if (loop_change(&h->peer->source, EPOLLIN))
+			peer_doom(h->peer);
 		peer_reply(h->peer, &h->head, 0, h->body, h->size, NULL, 0);
 		free(h);
 	}
 }
 
-static void start_writing(void)
+static void arm(void)
 {
-	char *all = NULL;
+	uint64_t at = urgent && !failed ? 0 : next_ns;
 
-	if (busy || !running || changes == written)
+	if (!running || busy || !behind || armed <= at)
 		return;
-	if (now_ns() >= retry_ns) {
-		all = snapshot();
-		retry_ns = all ? 0 : now_ns() + RETRY_NS;
-	}
-	unwritten = !all;
-	if (!all) {
-		written = changes;	/* nobody is to wait for it */
-		answer_held();
-		return;
-	}
-	writing = changes;
-	busy = true;
-	pthread_mutex_lock(&lock);
-	text = all;
-	pthread_cond_signal(&work);
-	pthread_mutex_unlock(&lock);
+	armed = at;
+	timer_arm(&pace, at);
 }
 
-void state_changed(void)
+static void fail(int err)
 {
-	changes++;
-	start_writing();
+	static bool said;
+
+	if (err && !said)
+		say("%s: %s: shares and devices don't survive a restart; it is tried again",
+		    d.state_path, strerror(-err));
+	said |= err;
+	failed = true;
+	urgent = false;
+	next_ns = now_ns() + RETRY_NS;
+	written = changes;
+	answer_held();
+}
+
+static void pace_ready(struct source *s, uint32_t events)
+{
+	uint64_t count;
+	int all;
+
+	(void)events;
+	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
+		return;
+	armed = GS_NEVER;
+	if (busy || !behind)
+		return;
+	all = hand_over_some();
+	if (all == 1) {
+		writing = changes;
+		busy = true;
+		urgent = false;
+		begun_ns = now_ns();
+		writer_write();
+		return;
+	}
+	if (all < 0)
+		fail(all);
+	else
+		next_ns = 0;	/* it has been begun */
+	arm();
 }
 
 static void written_ready(struct source *s, uint32_t events)
 {
 	eventfd_t count;
+	uint64_t now = now_ns();
 
 	(void)events;
 	eventfd_read(s->fd, &count);
 	busy = false;
-	written = writing;
-	answer_held();
-	start_writing();
+	if (writer_result()) {
+		fail(0);	/* the writer has said it */
+	} else {
+		failed = false;
+		behind = changes != writing;
+		written = writing;
+		next_ns = now + min(PAUSE_TIMES * (now - begun_ns), PAUSE_NS);
+		answer_held();
+	}
+	arm();
+}
+
+static void changed(void)
+{
+	changes++;
+	behind = true;
+	arm();
+}
+
+void state_group_changed(struct group *g)
+{
+	if (!running)
+		return;
+	if (list_empty(&g->unsaved))
+		list_add_tail(&g->unsaved, &unsaved);
+	changed();
+}
+
+void state_devices_changed(void)
+{
+	devices_unsaved = true;
+	changed();
+}
+
+/* What is set for a device goes with it. */
+void state_device_gone(struct device *dev)
+{
+	struct gs_node *n;
+	struct group *g;
+
+	list_for_each_entry(g, &d.groups, link) {
+		n = gs_node_find(g->node, &dev->core);
+		if (n && n->own)
+			state_group_changed(g);
+	}
+}
+
+static void mark_all(void)
+{
+	struct group *g;
+
+	writer_forget();
+	list_for_each_entry(g, &d.groups, link) {
+		g->saved = false;
+		if (list_empty(&g->unsaved))
+			list_add_tail(&g->unsaved, &unsaved);
+	}
+	devices_unsaved = true;
+}
+
+/* It is about to be freed, and isn't in the list of groups any more. */
+void state_group_gone(struct group *g)
+{
+	struct state_part *part;
+
+	list_del_init(&g->unsaved);
+	if (!running || !g->saved)
+		return;
+	part = calloc(1, sizeof(*part));
+	if (part) {
+		part->id = g->id;
+		writer_put(part);
+	} else {
+		mark_all();
+	}
+	changed();
 }
 
 /* False: nothing has to be waited for, answer now. */
@@ -309,30 +364,32 @@ bool state_reply_later(struct peer *p, const struct gs_wire *head, const void *b
 {
 	struct held *h;
 
-	if (!running || changes == written || head->flags & GS_WIRE_QUIET)
+	if (!running || failed || changes == written || head->flags & GS_WIRE_QUIET || p->held)
 		return false;
 	h = malloc(sizeof(*h) + size);
-	if (!h)
+	if (!h || loop_change(&p->source, 0)) {
+		free(h);
 		return false;
+	}
 	h->peer = p;
 	h->head = *head;
 	h->change = changes;
 	h->size = size;
 	memcpy(h->body, body, size);
 	list_add_tail(&h->link, &held);
+	p->held = h;
+	urgent |= p->admin;
+	arm();
 	return true;
 }
 
 void state_forget_peer(struct peer *p)
 {
-	struct held *h, *n;
-
-	list_for_each_entry_safe(h, n, &held, link) {
-		if (h->peer != p)
-			continue;
-		list_del_init(&h->link);
-		free(h);
-	}
+	if (!p->held)
+		return;
+	list_del_init(&p->held->link);
+	free(p->held);
+	p->held = NULL;
 }
 
 int state_writer_start(void)
@@ -341,36 +398,38 @@ int state_writer_start(void)
 
 	if (!d.state_path)
 		return 0;
+	lines = fmemopen(scratch, sizeof(scratch), "w");
 	done.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (done.fd < 0)
+	if (!lines || done.fd < 0)
 		return -errno;
 	err = loop_add(&done, EPOLLIN);
 	if (!err)
-		err = -pthread_create(&thread, NULL, writer, NULL);
-	running = !err;
-	return err;
+		err = timer_init(&pace);
+	if (!err)
+		err = writer_start(this_boot, done.fd);
+	if (err)
+		return err;
+	running = true;
+	mark_all();
+	return 0;
 }
 
 /* What isn't on the disk yet goes there now. */
 void state_writer_stop(void)
 {
-	char *all;
+	int all = 0;
 
 	if (!running)
 		return;
-	pthread_mutex_lock(&lock);
-	ending = true;
-	pthread_cond_signal(&work);
-	pthread_mutex_unlock(&lock);
-	pthread_join(thread, NULL);
+	while (behind && !all)
+		all = hand_over_some();
+	if (behind && all == 1)
+		writer_write();
+	writer_stop();
 	running = false;
-	if (busy)
-		written = writing;
-	all = changes == written && !unwritten ? NULL : snapshot();
-	if (all)
-		write_and_say(all);
-	free(all);
 	loop_remove(&done);
+	loop_remove(&pace);
+	fclose(lines);
 }
 
 /* Settings that were kept for a device that has just been found. */

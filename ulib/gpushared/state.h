@@ -11,6 +11,8 @@
  * A named group's shares follow its own line, with an ID of 0 and its name as PATH. MAKER
  * is a tenant's key, 0 for an admin. Version 1 has a user id there, and groups have none.
  *
+ * A PATH of " is that of the share before.
+ *
  * The last line is a checksum of all before it: a file that was cut, or edited
  * by hand, isn't half believed.
  */
@@ -23,8 +25,12 @@
 #include <stdio.h>
 #include <linux/gpushare.h>
 
-#define STATE_SIZE_MAX (64u << 20)
+#define STATE_SIZE_MAX (128u << 20)
 #define STATE_PATH_MAX 4096
+#define STATE_DITTO "\""
+#define STATE_HEAD "gpushare-state 2 %s\n"
+#define STATE_SUM "sum %016llx\n"
+#define STATE_SUM_NONE 0xcbf29ce484222325ull
 
 enum state_what { STATE_DEVICE, STATE_GROUP, STATE_SHARE };
 
@@ -52,5 +58,22 @@ int state_parse(const char *text, size_t length, char boot[64],
 int state_put_head(FILE *f, const char *boot);
 int state_put(FILE *f, const struct state_item *item);
 uint64_t state_sum(const char *text, size_t length);
+uint64_t state_sum_on(uint64_t sum, const char *text, size_t length);
+
+/* Lines that are replaced together: a group's, or the devices' (id 0). */
+struct state_part {
+	struct state_part *next;
+	uint64_t id;
+	size_t size;
+	char text[];
+};
+
+/* state-writer.c */
+int writer_start(const char *boot_id, int done);
+void writer_forget(void);
+void writer_put(struct state_part *part);
+void writer_write(void);
+int writer_result(void);
+void writer_stop(void);
 
 #endif

@@ -4,9 +4,9 @@ cflags-tests/ulib := -I. -Iulib/include
 ulib-test = $(call program,tests/ulib/$(1),tests/ulib/$(1).c tests/ulib/world.c,$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
 $(call program,tests/ulib/files,tests/ulib/files.c tests/ulib/hungfs.c tests/ulib/world.c,\
 	$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
-$(foreach t,library tenants users daemon hostile bell races groups rights state arbiters shares bench,$(call ulib-test,$(t)))
+$(foreach t,library tenants users flood daemon hostile bell races groups rights state arbiters shares bench,$(call ulib-test,$(t)))
 tests-y += $(addprefix $(O)/tests/ulib/,library hostile bell races groups rights state arbiters) tests/ulib/abi.sh
-alone-y += $(addprefix $(O)/tests/ulib/,tenants users daemon shares files)
+alone-y += $(addprefix $(O)/tests/ulib/,tenants users flood daemon shares files)
 tests-y += tests/ulib/systemd.sh
 full-y += tests/ulib/valgrind.sh
 ifneq ($(wildcard Kbuild),)

@@ -87,6 +87,6 @@ void bell_rung(struct source *s, uint32_t events)
 	struct peer *p = container_of(s, struct peer, bell);
 
 	(void)events;
-	if (!p->doomed && p->client)
+	if (!p->doomed && p->client && account_hear(p))
 		bell_heed(p->client);
 }

@@ -22,6 +22,7 @@
  *	group.c		groups: cgroups and named ones, who belongs where
  *	tenant.c	tenants: whose programs clients are, and their parts of groups
  *	room.c		how many connections and groups each one may have
+ *	account.c	how much of our time a tenant's messages may take
  *	cgroup.c	the cgroup file system, and who may what in it
  *	share.c		setting and showing shares
  *	stats.c		counters
@@ -87,6 +88,8 @@ struct peer {
 	uint64_t pid_ns;		/* its pid name space, */
 	pid_t inner_pid;		/* and its number there */
 	char comm[16];
+	struct account *account;	/* what its messages are paid from; NULL: nobody pays */
+	struct list_head paused;	/* among those of its account who aren't heard */
 	struct client *client;
 	struct stream *stream;
 	struct held *held;		/* an answer that waits for the disk */
@@ -365,6 +368,15 @@ bool part_is_over(struct group *part);
 int room_take(struct room_taken *by, enum room what, const char *path, uint64_t tenant,
 	      bool admin);
 void room_give_back(struct room_taken *by, enum room what);
+
+/* account.c */
+int account_init(void);
+int account_open(struct peer *p);
+void account_close(struct peer *p);
+bool account_hear(struct peer *p);
+void account_charge(struct peer *p, uint64_t ns);
+uint64_t account_settle(uint64_t start);
+uint64_t own_time(void);
 
 /* cgroup.c */
 int cgroup_init(void);

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gpushared.h"
 
@@ -504,15 +503,6 @@ void group_drop_if_unused(struct group *g)
 		return;
 	if (!group_remove(g))
 		group_resolve_clients();
-}
-
-/* Of the processor, as others may keep us from it for longer. */
-static uint64_t own_time(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
 static bool collect(void)

@@ -85,18 +85,20 @@ void loop_run(void)
 {
 	struct epoll_event ev[ROUND];
 	struct source *s;
-	uint64_t start;
+	uint64_t start, at;
 	int i, n;
 
 	while (!d.stop) {
 		n = epoll_wait(epoll_fd, ev, ROUND, -1);
 		start = now_ns();
+		at = start;
 		for (i = 0; i < n; i++) {
 			s = ev[i].data.ptr;
 			if (s->fd < 0)
 				continue;
 			s->ready(s, ev[i].events);
 			client_settle();
+			at = account_settle(at);
 		}
 		do {
 			client_settle();

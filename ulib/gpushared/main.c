@@ -271,6 +271,8 @@ static int set_up(void)
 	host_init();
 	group_init();
 	err = tenant_init();
+	if (!err)
+		err = account_init();
 	if (err)
 		return err;
 	/* First what is there: a share for one device is kept only if that is known. */

@@ -2,7 +2,8 @@
 # The daemon: the core under epoll.
 gpushared-src := $(addprefix ulib/gpushared/,bell.c cgroup.c client.c command.c device.c event.c group.c \
 	host.c loop.c main.c meet.c message.c peer.c place.c porter.c service.c share.c state.c state-text.c \
-	state-writer.c stats.c tenant.c room.c) \
+	state-writer.c stats.c tenant.c room.c \
+	account.c) \
 	ulib/user-socket.c
 gpushared := $(O)/ulib/gpushared/gpushared
 $(call program,ulib/gpushared/gpushared,$(gpushared-src),$(core-lib) -lpthread)

@@ -35,6 +35,9 @@
 
 #define REST_NS 100000000ull
 
+/* Of the processor, for what a porter does: by and large. */
+#define ERRAND_NS 100000
+
 static struct list_head doomed = { &doomed, &doomed };
 static struct list_head to_free = { &to_free, &to_free };
 
@@ -154,6 +157,7 @@ static void peer_receive(struct peer *p)
 	} else if (files) {
 		p->errand_head = m.head;
 		loop_change(&p->source, 0);
+		account_charge(p, ERRAND_NS);
 		porter_ask(p, ERRAND_TAKE);
 	} else {
 		recv(p->source.fd, NULL, 0, MSG_DONTWAIT);
@@ -183,7 +187,7 @@ static void peer_ready(struct source *s, uint32_t events)
 		stream_writable(p);
 	if (p->doomed || p->closed)
 		return;
-	if (events & EPOLLIN)
+	if (events & EPOLLIN && account_hear(p))
 		peer_receive(p);
 	else if (events & (EPOLLHUP | EPOLLERR))
 		peer_doom(p);
@@ -232,8 +236,9 @@ void peer_met(struct peer *p, int err, const struct gs_met *met, int cgroup)
 	p->pid_ns = met->pid_ns;
 	p->inner_pid = met->inner_pid;
 	memcpy(p->comm, met->comm, sizeof(p->comm));
-	if (take_room(p) || loop_add(&p->source, EPOLLIN))
+	if (take_room(p) || account_open(p) || loop_add(&p->source, EPOLLIN))
 		peer_doom(p);
+	account_charge(p, ERRAND_NS);
 }
 
 /* Also who isn't let in is one until its connection is closed. */
@@ -243,6 +248,7 @@ static void peer_start(struct peer *p, int fd)
 
 	INIT_LIST_HEAD(&p->later);
 	INIT_LIST_HEAD(&p->errand_link);
+	INIT_LIST_HEAD(&p->paused);
 	p->source.fd = fd;
 	p->source.ready = peer_ready;
 	p->process.fd = -1;
@@ -340,6 +346,7 @@ void peer_close(struct peer *p)
 	if (p->closed)
 		return;
 	p->closed = true;
+	account_close(p);
 	porter_forget(p);
 	if (p->client)
 		client_free(p->client);

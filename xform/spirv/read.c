@@ -642,6 +642,10 @@ static void resolve_entries(struct spv *s)
 			spv_error(s, -EINVAL, e->word, "an entry point without its function");
 			return;
 		}
+		if (is_inner_name(s, e->word + 3, e->word + len_of(s, e->word))) {
+			spv_error(s, -EINVAL, e->word, "what has the name of what is a device's own");
+			return;
+		}
 		e->fn = fn - 1;
 		s->fns[fn - 1].entry = true;
 		if (op_of(s, s->ids[s->w[s->fns[fn - 1].word + 1]].def) != OP_TYPE_VOID)

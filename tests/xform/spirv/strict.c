@@ -158,6 +158,13 @@ TEST(hidden_ids)
 				     "OpName %f \"get_group_id\"\n", .code = define } },
 		{ ":device's own", { .decorations = "OpDecorate %f 41 \"_Z10atomic_addPU3AS1Vjj\" 0\n",
 				     .code = define } },
+		{ ":device's own", { .entries = "OpEntryPoint 6 %k \"_cl_get_thing\" %gid\n",
+				     .code = K("") } },
+		{ ":device's own", { .entries = "OpEntryPoint 6 %k \"get_group_id\" %gid\n",
+				     .code = K("") } },
+		{ ":device's own", { .entries = "OpEntryPoint 6 %k \"_pocl_k\" %gid\n",
+				     .code = K("") } },
+		{ "", { .entries = "OpEntryPoint 6 %k \"get_group_ids\" %gid\n", .code = K("") } },
 		{ "", { .decorations = "OpDecorate %f 41 \"_Z7get_rowj\" 0\n", .code = define } },
 		/* a variable of the device's */
 		{ "slice extern-call workers extern-call workers program-scope",

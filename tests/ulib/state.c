@@ -151,7 +151,9 @@ static void starve(bool starve)
 /* Without memory changes are written later, and nobody waits for it. */
 TEST(no_memory_for_the_state)
 {
-	char name[GPUSHARE_NAME_MAX];
+	struct gpushare_share s = { .size = sizeof(s), .mask = GPUSHARE_SHARE_WEIGHT };
+	struct gpushare_group g = { .size = sizeof(g) };
+	struct gs_transport *a;
 	int i, round;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -165,19 +167,26 @@ TEST(no_memory_for_the_state)
 	setenv("MALLOC_TOP_PAD_", "0", 1);
 	world_start(&w);
 	for (round = 1; round <= 3; round++) {
+		a = world_connect(&w);	/* nobody else is let in meanwhile */
 		starve(round > 1);
 		for (i = 0; i < 250; i++) {
-			sprintf(name, LONG_NAME "-%d", i);
-			set_weight(name, (uint32_t)(round * 1000 + i));
+			sprintf(g.name, LONG_NAME "-%d", i);
+			EXPECT_EQ(0, gs_transport_call(a, GPUSHARE_GROUP, &g));
+			s.group = g.group;
+			s.cgroup_fd = s.authority_fd = -1;
+			s.mask = GPUSHARE_SHARE_WEIGHT;
+			s.weight = (uint32_t)(round * 1000 + i);
+			EXPECT_EQ(0, gs_transport_call(a, GPUSHARE_SHARE_SET, &s));
 		}
 		starve(false);
+		gs_transport_close(a);
 		if (round == 2)		/* it is tried again by itself, */
 			sleep_ns(6 * SEC);
 		world_stop(&w, round == 3 ? SIGTERM : SIGKILL);	/* or at the end */
 		world_start(&w);
 		for (i = 0; i < 250; i++) {
-			sprintf(name, LONG_NAME "-%d", i);
-			EXPECT_EQ(round * 1000 + i, weight_of(name));
+			sprintf(g.name, LONG_NAME "-%d", i);
+			EXPECT_EQ(round * 1000 + i, weight_of(g.name));
 		}
 	}
 	world_remove(&w);

@@ -135,7 +135,8 @@ static void check_arbiter(struct doctor *d)
 	if (rc) {
 		find(d, FAIL, "arbiter", rc == -EACCES || rc == -EPERM ?
 		     "be in the group of the node or socket" : rc == -ECONNREFUSED ?
-		     "it died and left its socket: start gpushared again" :
+		     "it died and left its socket: start gpushared again" : rc == -EUSERS ?
+		     "it has no room for one more: end some clients, or be root" :
 		     rc == -ETIMEDOUT ? "it hangs: systemctl restart gpushared" :
 		     "modprobe gpushare, or systemctl start gpushared, or gpushared --user",
 		     "none answers: %s", strerror(-rc));
@@ -159,6 +160,18 @@ static void check_arbiter(struct doctor *d)
 		find(d, OK, "arbiter", NULL, "%s %s, abi %u, at %s",
 		     gs_transport_is_kernel(d->ctl->arbiter) ? "kernel module" : "daemon", v.release,
 		     v.abi, gs_transport_path(d->ctl->arbiter));
+}
+
+/* The module's clients get EUSERS from ATTACH, which isn't counted. */
+static void check_room(struct doctor *d)
+{
+	uint64_t n = gs_transport_turned_away(d->ctl->arbiter);
+
+	if (n)
+		find(d, WARN, "room", "the daemon's log says whose they are; see \"What a peer can't do\" "
+		     "in gpushared.md for the limits", "%llu callers were turned away since the daemon "
+		     "was started, and run ungated: a limit of connections was reached",
+		     (unsigned long long)n);
 }
 
 static void check_cgroup(struct doctor *d)
@@ -423,6 +436,8 @@ static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 		gs_json_array(&d.j, "checks");
 	}
 	check_arbiter(&d);
+	if (d.arbiter)
+		check_room(&d);
 	check_module(&d);
 	check_cgroup(&d);
 	check_cuda(&d);

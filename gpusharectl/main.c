@@ -132,6 +132,10 @@ int gs_connect(struct gs_ctl *ctl)
 	case -ETIMEDOUT:
 		return gs_error(GS_EXIT_TIMEOUT, "arbiter", "there is one, but it hangs and "
 				"doesn't answer; start it anew (systemctl restart gpushared)");
+	case -EUSERS:
+		return gs_error(GS_EXIT_REFUSED, "arbiter", "it has no room for one more: a limit of "
+				"clients, of this user, its container or all, is reached; end some, or be "
+				"root");
 	case -ENODATA:
 		return gs_error(GS_EXIT_ABSENT, "arbiter", "none is to be used, GPUSHARE_ARBITER or "
 				"--arbiter says so");

@@ -117,6 +117,9 @@ static int status_text(struct gs_ctl *ctl, const struct gs_view *before, const s
 	printf("%s %s, abi %u, at ", gs_transport_is_kernel(ctl->arbiter) ? "kernel module" :
 	       "daemon", v.release, v.abi);
 	gs_print_safe(stdout, gs_transport_path(ctl->arbiter));
+	if (gs_transport_turned_away(ctl->arbiter))
+		printf("; %llu callers were turned away for want of room",
+		       (unsigned long long)gs_transport_turned_away(ctl->arbiter));
 	puts("\n\nDEVICES");
 	for (i = 0; i < now->nr_devices; i++)
 		if (!device || now->devices[i].info.device == device)
@@ -151,6 +154,7 @@ static int run_status(struct gs_ctl *ctl, int argc, char **argv)
 	if (ctl->json) {
 		gs_answer_begin(&j, ctl, "status");
 		gs_json_string(&j, "arbiter", gs_transport_path(ctl->arbiter));
+		gs_json_unsigned(&j, "turned_away", gs_transport_turned_away(ctl->arbiter));
 		gs_devices_json(&j, &now);
 		gs_groups_json(&j, &now, device);
 		gs_clients_json(&j, &now);

@@ -153,6 +153,26 @@ static void close_files(const int *files, unsigned int n)
 		close(files[--n]);
 }
 
+/* The daemon doesn't let us in: its reason, or 0. */
+static int refusal(const struct gs_wire *head)
+{
+	return (head->flags & GS_WIRE_REPLY) && !head->cmd && !head->cookie && head->result < 0 ?
+	       head->result : 0;
+}
+
+/* It has ended the connection; it may have said why before, behind the error of that. */
+static int why_gone(struct gs_transport *a)
+{
+	unsigned int none, i;
+	struct message m;
+	int err = 0;
+
+	for (i = 0; i < 2 && !err; i++)
+		if (receive_message(a, &m, NULL, 0, &none) >= 0)
+			err = refusal(&m.head);
+	return err ? err : -EPIPE;
+}
+
 /* Sends a command and waits for its answer; what came too late before is dropped. */
 static int exchange(struct gs_transport *a, unsigned long cmd, void *arg, uint64_t set,
 		    const int *out, unsigned int nr_out, int *in, unsigned int *nr_in)
@@ -174,7 +194,7 @@ static int exchange(struct gs_transport *a, unsigned long cmd, void *arg, uint64
 	*nr_in = 0;
 	err = send_message(a, &head, arg, size, out, nr_out);
 	if (err)
-		return err;
+		return err == -EPIPE ? why_gone(a) : err;
 	for (;;) {
 		err = wait_for(a->fd, POLLIN, until);
 		if (err)
@@ -183,12 +203,16 @@ static int exchange(struct gs_transport *a, unsigned long cmd, void *arg, uint64
 		if (len == -EAGAIN)
 			continue;
 		if (len < 0)
-			return (int)len;
+			return len == -EPIPE ? why_gone(a) : (int)len;
 		if ((m.head.flags & GS_WIRE_REPLY) && m.head.cookie == head.cookie)
 			break;
+		if (refusal(&m.head))
+			return refusal(&m.head);
 		close_files(in, *nr_in);
 		*nr_in = 0;
 	}
+	if (cmd == GPUSHARE_VERSION)
+		a->turned_away = m.head.set;
 	if (arg)
 		memcpy(arg, m.body, (size_t)len < size ? (size_t)len : size);
 	if (m.head.result && *nr_in) {

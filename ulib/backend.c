@@ -161,6 +161,11 @@ const char *gs_transport_path(const struct gs_transport *arbiter)
 	return arbiter->path;
 }
 
+uint64_t gs_transport_turned_away(const struct gs_transport *arbiter)
+{
+	return arbiter->turned_away;
+}
+
 int gs_transport_fd(const struct gs_transport *arbiter)
 {
 	return arbiter->fd;

@@ -71,6 +71,7 @@ struct gs_transport {
 	int fd;
 	int bell;		/* the daemon's doorbell, -1: none */
 	uint64_t features;	/* GPUSHARE_FEAT_* */
+	uint64_t turned_away;	/* callers of the daemon, before the last VERSION */
 	uint64_t cookie;
 	uint64_t limit_ns;	/* how long a call may take */
 	char path[108];

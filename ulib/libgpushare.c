@@ -20,7 +20,7 @@
 
 static void say_ungated(const struct gs_client *client, const char *path)
 {
-	char why[200], what[64];
+	char why[320], what[64];
 
 	switch (-client->gate->why) {
 	case ENODATA:
@@ -37,6 +37,11 @@ static void say_ungated(const struct gs_client *client, const char *path)
 		break;
 	case ENOENT:
 		snprintf(why, sizeof(why), "there is no arbiter");
+		break;
+	case EUSERS:
+		snprintf(why, sizeof(why), "the arbiter %s has no room: a limit of clients, of this "
+			 "user, its container or all, is reached; end some, or ask who administers it",
+			 path);
 		break;
 	default:
 		snprintf(why, sizeof(why), "the arbiter %s can't be used (%s)", path,

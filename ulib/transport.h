@@ -28,13 +28,17 @@ struct gs_transport;
  * GPUSHARE_ARBITER if it is set, else the first of the default places.
  * -ENOENT: there is no arbiter (-ECONNREFUSED: one that died left its socket);
  * -ENODATA: GPUSHARE_ARBITER, or @where, is "none"; -EACCES: one is there, and
- * it isn't for this user; -EPROTO: what is there is no arbiter.
+ * it isn't for this user; -EUSERS: the daemon has no room for
+ * one more; -EPROTO: what is there is no arbiter.
  */
 int gs_transport_open(const char *where, unsigned int flags, struct gs_transport **arbiter);
 void gs_transport_close(struct gs_transport *arbiter);
 
 bool gs_transport_is_kernel(const struct gs_transport *arbiter);
 const char *gs_transport_path(const struct gs_transport *arbiter);
+
+/* Callers that the daemon has turned away for want of room, when it was asked for VERSION. */
+uint64_t gs_transport_turned_away(const struct gs_transport *arbiter);
 
 /*
  * Give a command: @cmd is GPUSHARE_* and @arg its struct, size filled in (NULL

@@ -53,6 +53,11 @@
  * A command with files may be answered with -ETIMEDOUT, if they can't be looked at in
  * time; the connection ends with that.
  *
+ * Who isn't let in is told why: a REPLY of cmd and cookie 0, with a result and nothing else,
+ * comes in place of any answer, and the connection ends. -EUSERS: it has no room left for
+ * this user, this cgroup or all. The answer to VERSION says in @set how many callers were
+ * turned away for that since the daemon was started.
+ *
  * A message that isn't whole, is of unknown version, claims another length than
  * it has, or sends files where none are named ends the connection. Anything
  * that an ioctl would refuse is only refused.
@@ -75,7 +80,7 @@ struct gs_wire {
 	__u32 cmd;		/* GPUSHARE_*, the ioctl's number */
 	__s32 result;		/* of a reply: 0 or -errno */
 	__aligned_u64 cookie;	/* the sender's; repeated in the reply */
-	__aligned_u64 set;	/* ATTACH: a client of this process, or 0 */
+	__aligned_u64 set;	/* ATTACH: a client of this process, or 0; back: VERSION's */
 };
 
 /* No struct is longer; what a message may carry at most. */

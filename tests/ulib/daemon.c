@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -357,6 +358,56 @@ TEST(the_watchdog)
 	EXPECT_EQ(-1, recv(fd, text, sizeof(text), MSG_DONTWAIT));
 	kill(w.daemon, SIGCONT);
 	EXPECT_GT(recv(fd, text, sizeof(text), 0), 0);
+	world_remove(&w);
+}
+
+/* A user's limit: those beyond are told so, and run ungated; others see that there were some. */
+TEST(who_has_no_room_is_told)
+{
+	static const char *const more[] = { "--system", NULL };
+	struct gpushare_options strict = { .size = sizeof(strict), .flags = GPUSHARE_OPEN_STRICT };
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "cpu:0", .kind = GPUSHARE_KIND_CPU,
+	};
+	struct rlimit few = { 364, 364 };
+	struct gs_transport *a;
+	int err[2], status;
+	char text[600] = "";
+	pid_t pid;
+
+	if (getuid())
+		SKIP("users of one's own take root");
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+	world_make(&w);
+	chmod(w.dir, 0755);
+	world_start_with(&w, more);
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	ASSERT_EQ(0, pipe(err));
+	pid = fork();
+	if (!pid) {
+		struct gpushare *g;
+		int i, rc = 0;
+
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		dup2(err[1], 2);
+		for (i = 0; i < 100 && !rc; i++)
+			rc = gpushare_open(&g, "cpu:0", &strict);
+		if (i < 10 || i == 100 || rc != -EUSERS)
+			_exit(2);
+		if (gpushare_open(&g, "cpu:0", NULL) || state_of(g).gated ||
+		    gpushare_begin(g, GPUSHARE_FOREVER))
+			_exit(3);
+		_exit(0);
+	}
+	close(err[1]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_GT(read(err[0], text, sizeof(text) - 1), 0);
+	EXPECT_TRUE(strstr(text, "UNGATED") && strstr(text, "has no room"));
+	a = world_connect(&w);
+	EXPECT_GE(gs_transport_turned_away(a), 2);
+	gs_transport_close(a);
 	world_remove(&w);
 }
 

@@ -174,6 +174,7 @@ struct daemon {
 	unsigned int nr_peers, nr_devices, max_peers;
 	unsigned int nr_groups, nr_parts;	/* but the root; of tenants */
 	uint64_t commands;		/* so many were begun */
+	uint64_t turned_away;		/* callers, for want of room */
 	struct client *acting;		/* whose request is being handled, */
 	bool acting_any;		/* for its whole set */
 	const char *state_path;

@@ -32,6 +32,7 @@
  */
 #define SEND_BYTES (16 * 1024)
 #define SEND_BYTES_STREAM (104 * 1024)
+#define SAY_NS		60000000000ull	/* those turned away are counted, and said so often */
 
 #define REST_NS 100000000ull
 
@@ -120,7 +121,7 @@ void peer_reply(struct peer *p, const struct gs_wire *request, int result, const
 		return;
 	head.flags = GS_WIRE_REPLY;
 	head.result = result;
-	head.set = 0;
+	head.set = request->cmd == GPUSHARE_VERSION ? d.turned_away : 0;
 	if (peer_send(p, &head, body, size, files, nr_files))
 		peer_doom(p);
 }
@@ -132,6 +133,25 @@ void peer_doom(struct peer *p)
 		return;
 	p->doomed = true;
 	list_add_tail(&p->later, &doomed);
+}
+
+/* Whoever isn't told runs on without an arbiter, and doesn't know why. */
+static void turn_away(struct peer *p, int err)
+{
+	struct gs_wire head = { .magic = GS_WIRE_MAGIC, .flags = GS_WIRE_REPLY, .result = err };
+	static uint64_t said_ns;
+	uint64_t now = now_ns();
+
+	peer_send(p, &head, NULL, 0, NULL, 0);
+	peer_doom(p);
+	if (err != -EUSERS)
+		return;
+	d.turned_away++;
+	if (said_ns && now - said_ns < SAY_NS)
+		return;
+	said_ns = now;
+	say("process %d of user %u is turned away, its limit of connections is reached; "
+	    "%llu were until now", p->pid, p->uid, (unsigned long long)d.turned_away);
 }
 
 /*
@@ -225,8 +245,10 @@ void peer_met(struct peer *p, int err, const struct gs_met *met, int cgroup)
 
 	p->cgroup = cgroup;
 	/* If it hasn't ended, it was this process and no later one of the same number. */
-	if (err || poll(&ended, 1, 0)) {
-		peer_doom(p);
+	if (!err && poll(&ended, 1, 0))
+		err = -ESRCH;
+	if (err) {
+		turn_away(p, err);
 		return;
 	}
 	p->admin = met->admin;
@@ -236,8 +258,13 @@ void peer_met(struct peer *p, int err, const struct gs_met *met, int cgroup)
 	p->pid_ns = met->pid_ns;
 	p->inner_pid = met->inner_pid;
 	memcpy(p->comm, met->comm, sizeof(p->comm));
-	if (take_room(p) || account_open(p) || loop_add(&p->source, EPOLLIN))
-		peer_doom(p);
+	err = take_room(p);
+	if (!err)
+		err = account_open(p);
+	if (!err)
+		err = loop_add(&p->source, EPOLLIN);
+	if (err)
+		turn_away(p, err);
 	account_charge(p, ERRAND_NS);
 }
 
@@ -262,7 +289,7 @@ static void peer_start(struct peer *p, int fd)
 	if (!err)
 		err = loop_add(&p->process, EPOLLIN);
 	if (err)
-		peer_doom(p);
+		turn_away(p, err);
 	else
 		porter_ask(p, ERRAND_MEET);
 }

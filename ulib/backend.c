@@ -97,6 +97,8 @@ static int open_default(struct gs_transport *a, unsigned int flags)
 	if (!nothing_there(system_err) && system_err != -ECONNREFUSED)
 		return system_err;
 	err = gs_user_socket(path, sizeof(path), flags & GS_TRANSPORT_START);
+	if (err == -EPERM)
+		strcpy(a->path, path);	/* to be named */
 	if (err)
 		return nothing_there(err) ? system_err : err;
 	err = open_path(a, path, flags);

@@ -43,6 +43,10 @@ static void say_ungated(const struct gs_client *client, const char *path)
 			 "user, its container or all, is reached; end some, or ask who administers it",
 			 path);
 		break;
+	case EPERM:
+		snprintf(why, sizeof(why), "%s isn't this user's alone (remove it, or set "
+			 "XDG_RUNTIME_DIR)", path);
+		break;
 	default:
 		snprintf(why, sizeof(why), "the arbiter %s can't be used (%s)", path,
 			 strerror_r(-client->gate->why, what, sizeof(what)));

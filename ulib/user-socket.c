@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where the user's own daemon listens: the library and the daemon agree here.
+ *
+ * XDG_RUNTIME_DIR, or where that isn't told (sudo, cron, a batch job) the directory
+ * that it would be if it is there: it can be nobody else's. In /tmp it may be anybody's,
+ * who could listen there, or keep us out. Only a directory of our own that is closed to
+ * others will do: in a sticky parent nobody else can take that away again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +17,6 @@
 
 #include "user-socket.h"
 
-/* A directory in /tmp may be anybody's: only one of our own, closed to others, will do. */
 static int check_dir(const char *dir)
 {
 	struct statx st;
@@ -27,9 +31,13 @@ static int check_dir(const char *dir)
 int gs_user_socket(char *path, unsigned int size, bool make_dir)
 {
 	const char *run = secure_getenv("XDG_RUNTIME_DIR");
+	char usual[32];
 	int n, err;
 
-	if (run && *run == '/')
+	snprintf(usual, sizeof(usual), "/run/user/%u", geteuid());
+	if (!run || *run != '/')
+		run = check_dir(usual) ? NULL : usual;
+	if (run)
 		n = snprintf(path, size, "%s/gpushare", run);
 	else
 		n = snprintf(path, size, "/tmp/gpushare-%u", geteuid());

@@ -6,7 +6,8 @@
 
 /*
  * Where the user's own daemon listens. -ENAMETOOLONG: the path doesn't fit a
- * socket's address; -EPERM: the directory is there and isn't this user's own.
+ * socket's address; -EPERM: its directory, which is then in @path, is there and isn't
+ * this user's own, or others may come in.
  */
 int gs_user_socket(char *path, unsigned int size, bool make_dir);
 

@@ -287,6 +287,43 @@ TEST(strange_files)
 }
 
 /* A small disk: what doesn't fit isn't kept, and leaves nothing. */
+/* On the way to the folder there is nothing that others made, or could exchange. */
+TEST(others_on_the_way)
+{
+	char way[96], folder[128], elsewhere[128], command[256];
+
+	if (geteuid())
+		SKIP("not root");
+	set_up();
+	snprintf(way, sizeof(way), "%s/way", dir);
+	snprintf(folder, sizeof(folder), "%s/gpushare", way);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", dir);
+	setenv("GPUSHARE_CACHE", folder, 1);
+	ASSERT_EQ(0, mkdir(elsewhere, 0700));
+	/* a link of one's own is followed */
+	ASSERT_EQ(0, symlink(elsewhere, way));
+	put(1, "a", 1);
+	EXPECT_TRUE(has(1, "a", 1));
+	/* another's isn't, wherever it leads */
+	ASSERT_EQ(0, lchown(way, 54321, 54321));
+	EXPECT_FALSE(has(1, "a", 1));
+	ASSERT_EQ(0, unlink(way));
+	/* nor is another's directory one's way, */
+	ASSERT_EQ(0, mkdir(way, 0755));
+	put(1, "a", 1);
+	EXPECT_TRUE(has(1, "a", 1));
+	ASSERT_EQ(0, chown(way, 54321, 54321));
+	EXPECT_FALSE(has(1, "a", 1));
+	/* nor one where others may put another in its place, but for their own alone */
+	ASSERT_EQ(0, chown(way, 0, 0));
+	ASSERT_EQ(0, chmod(way, 0777));
+	EXPECT_FALSE(has(1, "a", 1));
+	ASSERT_EQ(0, chmod(way, 01777));
+	EXPECT_TRUE(has(1, "a", 1));
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	EXPECT_EQ(0, system(command));
+}
+
 TEST(full_disk)
 {
 	char big[300000];

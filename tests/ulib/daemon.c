@@ -257,6 +257,71 @@ TEST(a_bad_directory_is_refused)
 	world_remove(&w);
 }
 
+#define SQUATTED 54321
+
+/* Without XDG_RUNTIME_DIR: somebody else has the name in /tmp, and the way out. */
+TEST(a_squatter_is_named)
+{
+	char path[108], dir[64], run[64], text[400];
+	int up[2], status;
+	pid_t pid;
+	ssize_t n;
+
+	if (geteuid())
+		SKIP("not root");
+	if (!access("/dev/gpushare", F_OK) || !access("/run/gpushare/arbiter.sock", F_OK))
+		SKIP("this machine has an arbiter of its own");
+	snprintf(dir, sizeof(dir), "/tmp/gpushare-%u", SQUATTED);
+	snprintf(run, sizeof(run), "/run/user/%u", SQUATTED);
+	ASSERT_EQ(0, mkdir(dir, 0777));
+	ASSERT_EQ(0, pipe(up));
+	pid = fork();
+	if (!pid) {
+		struct gpushare *g;
+
+		if (setresuid(SQUATTED, SQUATTED, SQUATTED))
+			_exit(2);
+		dup2(up[1], 2);
+		unsetenv("GPUSHARE_ARBITER");
+		unsetenv("XDG_RUNTIME_DIR");
+		_exit(gpushare_open(&g, "cpu:0", NULL) ||
+		      gs_user_socket(path, sizeof(path), true) != -EPERM);
+	}
+	close(up[1]);
+	n = read(up[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	snprintf(path, sizeof(path), "%s isn't this user's alone (remove it", dir);
+	EXPECT_TRUE(strstr(text, path));
+	/* The usual place is taken where it is there, and is the user's. */
+	mkdir("/run/user", 0755);
+	ASSERT_EQ(0, mkdir(run, 0700));
+	pid = fork();
+	if (!pid) {
+		if (setresuid(SQUATTED, SQUATTED, SQUATTED))
+			_exit(2);
+		unsetenv("XDG_RUNTIME_DIR");
+		_exit(gs_user_socket(path, sizeof(path), true) != -EPERM);
+	}
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, chown(run, SQUATTED, SQUATTED));
+	pid = fork();
+	if (!pid) {
+		if (setresuid(SQUATTED, SQUATTED, SQUATTED))
+			_exit(2);
+		unsetenv("XDG_RUNTIME_DIR");
+		_exit(gs_user_socket(path, sizeof(path), true) || strncmp(path, run, strlen(run)));
+	}
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	rmdir(dir);
+	snprintf(path, sizeof(path), "%s/gpushare", run);
+	rmdir(path);
+	rmdir(run);
+}
+
 /* As systemd does it: the socket is passed, and READY goes to NOTIFY_SOCKET. */
 TEST(socket_activation_and_notification)
 {

@@ -24,7 +24,8 @@ static struct faults *page;
 
 static bool fails(const char *what, int err)
 {
-	if (!page || !page->nth || __atomic_add_fetch(&page->count, 1, __ATOMIC_SEQ_CST) != page->nth)
+	if (!page || !page->nth ||
+	    __atomic_add_fetch(&page->count, 1, __ATOMIC_SEQ_CST) != page->nth)
 		return false;
 	strncpy((char *)page->what, what, sizeof(page->what) - 1);
 	page->hits++;

@@ -214,11 +214,12 @@ static int default_paths(void)
 		strcpy(o.socket, SYSTEM_SOCKET);
 	else if (!o.socket[0])
 		err = gs_user_socket(o.socket, sizeof(o.socket), true);
-	if (err) {
-		say("no place for the socket (XDG_RUNTIME_DIR, or /tmp/gpushare-%u): %s", geteuid(),
-		    strerror(-err));
+	if (err == -EPERM)
+		say("%s isn't this user's alone: remove it, or set XDG_RUNTIME_DIR", o.socket);
+	else if (err)
+		say("no place for the socket: %s; set XDG_RUNTIME_DIR", strerror(-err));
+	if (err)
 		return err;
-	}
 	if (!o.state[0] && d.system)
 		strcpy(o.state, SYSTEM_STATE);
 	else if (!o.state[0])

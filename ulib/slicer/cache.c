@@ -68,19 +68,6 @@ bool gs_cache_is_on(void)
 	return cache_path(path);
 }
 
-/* As mkdir -p, for the user alone. */
-static void make_path(char *path)
-{
-	char *slash;
-
-	for (slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	mkdir(path, 0700);
-}
-
 /* fstat() and fstatat() by a symbol that is in glibc 2.28 too. */
 static bool look_at(int at, const char *name, struct statx *st)
 {
@@ -106,19 +93,63 @@ static int open_folder(int at, const char *path)
 	return fd;
 }
 
+/*
+ * Could somebody else have put this where it is, or put something else there? What is
+ * root's or ours is nobody else's, in a directory in which others can't write, or can
+ * write what is their own alone (/tmp). Who shares a group shares what it may write.
+ * @root: whose "/" is, as in a user namespace root may be somebody else
+ */
+static bool is_safe(const struct statx *st, uid_t root)
+{
+	if (st->stx_uid && st->stx_uid != root && st->stx_uid != geteuid())
+		return false;
+	return !S_ISDIR(st->stx_mode) || !(st->stx_mode & S_IWOTH) || st->stx_mode & S_ISVTX;
+}
+
+/* One step down. A link is followed if it is root's or ours, which only they can exchange. */
+static int step_into(int at, const char *name, uid_t root, bool make)
+{
+	int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), link = -1;
+	struct statx st;
+
+	if (fd < 0 && errno == ENOENT && make && !mkdirat(at, name, 0700))
+		fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && look_at(fd, "", &st) && is_safe(&st, root) && S_ISLNK(st.stx_mode)) {
+		link = fd;
+		fd = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(link);
+	}
+	if (fd >= 0 && (!look_at(fd, "", &st) || !is_safe(&st, root) || !S_ISDIR(st.stx_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* As mkdir -p with @make, for the user alone, and through nothing that others made. */
 static int open_root(bool make)
 {
-	char path[PATH_MAX];
-	int fd;
+	char path[PATH_MAX], *name, *rest;
+	struct statx top;
+	int fd, next;
 
 	if (!cache_path(path))
 		return -1;
-	fd = open_folder(AT_FDCWD, path);
-	if (fd < 0 && make && errno == ENOENT) {
-		make_path(path);
-		fd = open_folder(AT_FDCWD, path);
+	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && !look_at(fd, "", &top)) {
+		close(fd);
+		return -1;
 	}
-	return fd;
+	for (name = strtok_r(path, "/", &rest); name && fd >= 0; name = strtok_r(NULL, "/", &rest)) {
+		next = step_into(fd, name, top.stx_uid, make);
+		close(fd);
+		fd = next;
+	}
+	if (fd < 0)
+		return -1;
+	next = open_folder(fd, ".");
+	close(fd);
+	return next;
 }
 
 static void folder_name(char name[3], unsigned int folder)

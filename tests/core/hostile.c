@@ -50,6 +50,13 @@ static void with_shares(struct gs_group *of[4])
 	of[OTHER_KEY] = bed_group(&b, NULL, 100);
 }
 
+static void with_a_max(struct gs_group *of[4])
+{
+	of[HONEST_KEY] = bed_group(&b, NULL, 100);
+	of[HOSTILE_KEY] = of[OTHER_KEY] = bed_group(&b, NULL, 100);
+	bed_set(&b, of[HOSTILE_KEY], SHARE(.quota = 20 * MS, .period = 100 * MS), GS_SHARE_MAX);
+}
+
 static void beside_a_min(struct gs_group *of[4])
 {
 	of[HONEST_KEY] = bed_group(&b, NULL, 100);
@@ -72,6 +79,7 @@ static const struct place places[] = {
 	{ "in the root", in_the_root, { 500, 333 }, { 500, 667 }, false },
 	{ "in one group", in_one_group, { 500, 333 }, { 500, 667 }, false },
 	{ "with shares", with_shares, { 750, 600 }, { 250, 400 }, false },
+	{ "with a max", with_a_max, { 800, 800 }, { 200, 200 }, false },
 	{ "beside a min", beside_a_min, { 700, 700 }, { 300, 300 }, true },
 	{ "nested", nested, { 167, 111 }, { 167, 222 }, false },
 };

@@ -395,6 +395,8 @@ struct score score(struct diary *const *diaries, unsigned int n, unsigned int wh
 		b = min_of(next, s.to);
 		if (b > a)
 			s.held[e[i].whose] += b - a;
+		if (b > a && i + 1 < found && e[i + 1].whose != e[i].whose)
+			s.lost[e[i].whose] += !e[i].hold.to || e[i].hold.to > next;
 		a = max_of(e[i].hold.to ? e[i].hold.to : next, s.from);
 		if (b > a)
 			s.between += b - a;

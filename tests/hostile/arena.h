@@ -94,6 +94,7 @@ bool fighter_holds(const struct fighter *f);
 struct score {
 	uint64_t from, to;	/* the window */
 	uint64_t held[TENANTS];
+	unsigned int lost[TENANTS];	/* how often somebody else was granted it meanwhile */
 	uint64_t between;	/* after one had given it back, before the next had it */
 };
 

@@ -3,7 +3,7 @@
  * Hostile tenants beside an honest one, over a real arbiter: nobody gains more than what is
  * due to him and 2 % of the device.
  *
- * The honest one always wants, works in slices of half a millisecond and gives back at the
+ * The honest one always wants, works in slices of 0.2 ms and gives back at the
  * first boundary after it is asked to. What is due to each is its part by the rules of its
  * place. Who computes on without having the device in the arbiter's
  * books can only be found by the device's driver; what the arbiter promises is that the
@@ -14,18 +14,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "arena.h"
 
-#define SLICE (500 * US)
+#define SLICE (200 * US)	/* below a quarter of the device's: who is later is late */
 #define ALLOWED_PERMILLE 20
 #define FOR_EVER (~0ull)
 
 enum { HONEST, HOSTILE, OTHER, THIRD };
 
-enum { TOGETHER, APART, EQUAL, THREE_TO_ONE, WITH_MAX, BESIDE_MIN, NESTED, NR_PLACES };
+enum { TOGETHER, APART, EQUAL, THREE_TO_ONE, WITH_MAX, BESIDE_MIN, NESTED, CONTAINERS, NR_PLACES };
 #define IN(place) (1u << (place))
 
 /* A share that is set before. */
@@ -39,13 +40,14 @@ struct setting {
  * @cgroup, @uid: where tenants are and who
  * @due: their parts by the rules of the place, per mille, if all want all the time
  * @own: the hostile one's cgroup is its own to divide
+ * @containers: each is in a pid name space that root made
  */
 static const struct place {
 	const char *name;
 	const char *cgroup[TENANTS];
 	uid_t uid[TENANTS];
 	unsigned int due[TENANTS];
-	bool own;
+	bool own, containers;
 	struct setting set[3];
 } places[NR_PLACES] = {
 	[TOGETHER] = { "one cgroup", { "/a", "/a" }, { HONEST_UID, HOSTILE_UID }, .due = { 500, 500 } },
@@ -62,6 +64,8 @@ static const struct place {
 	[NESTED] = { "nested", { "/t/in", "/t/in", "/t", "/o" },
 	  { HONEST_UID, HOSTILE_UID, OTHER_UID, THIRD_UID }, { 167, 167, 333, 333 },
 	  .set = { { "/t", .weight = 200 }, { "/t/in", .weight = 100 } } },
+	[CONTAINERS] = { "containers", { "/a", "/a" }, { HONEST_UID, HONEST_UID }, { 500, 500 },
+	  .containers = true },
 };
 
 /*
@@ -76,6 +80,7 @@ static const struct place {
  * @processes: so many processes
  * @start: has its own way
  * @quick: where it is tried in the short suite as well
+ * @busy: and on a machine that has two more programs to run on each processor
  */
 struct strategy {
 	const char *name;
@@ -84,7 +89,7 @@ struct strategy {
 	unsigned int threads, processes;
 	void (*start)(const struct place *p, const struct strategy *s);
 	bool needs_own, daemon;
-	unsigned int quick;
+	unsigned int quick, busy;
 };
 
 static struct diary *diary[TENANTS];
@@ -228,6 +233,25 @@ static void in_named_groups(const struct place *p, const struct strategy *s)
 		pause();
 }
 
+/* Each in user and pid name spaces of its own. */
+static void in_name_spaces(const struct place *p, const struct strategy *s)
+{
+	unsigned int i;
+
+	(void)p;
+	for (i = 0; i < s->processes; i++) {
+		if (descend(NULL, geteuid()))
+			continue;
+		if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
+			_exit(26);
+		if (!descend(NULL, geteuid()))
+			fight_as_process(s, 0);
+		break;
+	}
+	for (;;)
+		pause();
+}
+
 /* A group comes, two are moved into it, it is set in all ways, and goes again. */
 static void churn(const struct place *p, const struct strategy *s)
 {
@@ -268,8 +292,9 @@ static void churn(const struct place *p, const struct strategy *s)
 }
 
 static const struct strategy strategies[] = {
-	{ .name = "behaves" },
-	{ .name = "95 ms late", .late = 95 * MS, .quick = IN(TOGETHER) | IN(THREE_TO_ONE) },
+	{ .name = "behaves", .busy = IN(TOGETHER) | IN(THREE_TO_ONE) },
+	{ .name = "95 ms late", .late = 95 * MS, .quick = IN(TOGETHER) | IN(THREE_TO_ONE),
+	  .busy = IN(TOGETHER) | IN(THREE_TO_ONE) },
 	{ .name = "5 ms late", .late = 5 * MS, .quick = IN(NESTED) },
 	{ .name = "1 ms late", .late = 1 * MS },
 	{ .name = "never yields", .late = FOR_EVER, .quick = IN(EQUAL) },
@@ -279,7 +304,7 @@ static const struct strategy strategies[] = {
 	{ .name = "naps", .burst = 400 * US, .pause = 100 * US },
 	{ .name = "connects anew", .late = 95 * MS, .leaves = true, .quick = IN(EQUAL) },
 	{ .name = "born anew", .late = 95 * MS, .dies = true,
-	  .quick = IN(WITH_MAX) | IN(TOGETHER) },
+	  .quick = IN(WITH_MAX) | IN(TOGETHER) | IN(CONTAINERS) },
 	{ .name = "born anew often", .late = 3 * MS, .dies = true },
 	{ .name = "20 connections", .threads = 20, .quick = IN(BESIDE_MIN) },
 	{ .name = "20 connections, late", .late = 30 * MS, .threads = 20,
@@ -292,6 +317,8 @@ static const struct strategy strategies[] = {
 	  .needs_own = true, .quick = IN(EQUAL) | IN(APART) },
 	{ .name = "20 named groups", .processes = 20, .late = 10 * MS, .start = in_named_groups,
 	  .daemon = true, .quick = IN(THREE_TO_ONE) | IN(TOGETHER) },
+	{ .name = "20 name spaces", .processes = 20, .late = 10 * MS, .start = in_name_spaces,
+	  .quick = IN(TOGETHER) },
 	{ .name = "a latency group", .processes = 1, .burst = 400 * US, .pause = 100 * US,
 	  .start = in_groups, .needs_own = true },
 	{ .name = "wishes for little", .late = 1 * MS, .want = 10 * US, .quick = IN(APART) },
@@ -317,6 +344,7 @@ struct run {
 	const struct place *place;
 	const struct strategy *strategy;
 	uint64_t length;
+	bool busy;
 	/* What came of it, in 1/100 per cent of the time; and that between two holds. */
 	int got, honest, gain, between;
 	bool measured;
@@ -346,6 +374,27 @@ static void set_place(const struct place *p)
 	}
 }
 
+/* The child goes on as the container's first process. */
+static void become_container(uid_t uid)
+{
+	if (unshare(CLONE_NEWPID))
+		_exit(27);
+	if (descend(NULL, uid))
+		for (;;)
+			pause();
+}
+
+static void make_busy(void)
+{
+	long n = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+
+	arena_cgroup("/busy", 0);
+	while (n--)
+		if (!descend("/busy", OTHER_UID))
+			for (;;)
+				getppid();
+}
+
 static void start_tenants(const struct place *p, const struct strategy *s)
 {
 	static const struct strategy good = { .name = "honest" };
@@ -353,8 +402,10 @@ static void start_tenants(const struct place *p, const struct strategy *s)
 
 	for (i = 0; i < TENANTS && p->cgroup[i]; i++) {
 		diary[i] = diary_new();
-		if (descend(p->cgroup[i], p->uid[i]))
+		if (descend(p->cgroup[i], p->containers ? 0 : p->uid[i]))
 			continue;
+		if (p->containers)
+			become_container(p->uid[i]);
 		if (i == HOSTILE)
 			be_hostile(p, s);
 		fight(&good, i, 0);
@@ -382,13 +433,15 @@ static void judge(struct run *r, const struct score *s)
 static void one_run(void)
 {
 	struct run *r = now_running;
-	unsigned int n = 0, tries = 0;
+	unsigned int n = 0, tries = 0, bad = 0, late;
 	struct score s;
 	uint64_t from;
 
 	arena_set_up();
 	set_place(r->place);
 	start_tenants(r->place, r->strategy);
+	if (r->busy)
+		make_busy();
 	while (n < TENANTS && diary[n])
 		n++;
 	/* An honest one that doesn't come to the device at all is a result, too. */
@@ -403,10 +456,15 @@ static void one_run(void)
 		sleep_ns(r->length);
 		s = score(diary, n, HOSTILE, from, now_ns());
 		judge(r, &s);
-	} while (r->gain > ALLOWED_PERMILLE * 10 && ++tries < 2);
+		/* One that the machine kept from giving back pays for it, as it must. */
+		late = s.lost[HONEST];
+	} while (++tries < 6 && (late || (r->gain > ALLOWED_PERMILLE * 10 && ++bad < 3)));
 	arena_kill_all();
-	EXPECT_LE(r->gain, ALLOWED_PERMILLE * 10);
+	if (!late)
+		EXPECT_LE(r->gain, ALLOWED_PERMILLE * 10);
 	arena_remove();
+	if (late)
+		SKIP("the machine kept the honest one from giving back within grace");
 }
 
 static bool is_daemon(void)
@@ -416,13 +474,13 @@ static bool is_daemon(void)
 	return !arbiter || strcmp(arbiter, GS_DEVICE_NODE);
 }
 
-static bool picked(size_t p, size_t s, bool full)
+static bool picked(size_t p, size_t s, bool busy, bool all)
 {
 	const struct strategy *st = &strategies[s];
 
 	if ((st->needs_own && !places[p].own) || (st->daemon && !is_daemon()))
 		return false;
-	return full || st->quick & IN(p);
+	return (busy ? st->busy : all ? ~0u : st->quick) & IN(p);
 }
 
 static bool named_by(const char *name, char **words)
@@ -452,28 +510,30 @@ static int say_result(int n, const struct run *r, int result, const char *name, 
 int main(int argc, char **argv)
 {
 	const size_t nr_strategies = sizeof(strategies) / sizeof(*strategies);
-	static char names[NR_PLACES * sizeof(strategies) / sizeof(*strategies)][100];
-	struct run *runs = mmap(NULL, NR_PLACES * nr_strategies * sizeof(*runs),
+	static char names[2 * NR_PLACES * sizeof(strategies) / sizeof(*strategies)][120];
+	struct run *runs = mmap(NULL, 2 * NR_PLACES * nr_strategies * sizeof(*runs),
 				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool full = getenv("FULL") && *getenv("FULL");
 	int n = 0, i, r, failed = 0, skipped = 0;
 	char why[256];
-	size_t p, s;
+	size_t k;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (p = 0; p < NR_PLACES; p++)
-		for (s = 0; s < nr_strategies; s++) {
-			snprintf(names[n], sizeof(names[n]), "%s, %s, %s",
-				 is_daemon() ? "daemon" : "module", places[p].name,
-				 strategies[s].name);
-			if (!picked(p, s, full || argc > 1) || !named_by(names[n], argv + 1))
-				continue;
-			runs[n++] = (struct run){
-				.place = &places[p], .strategy = &strategies[s],
-				/* A max is right over many of its periods. */
-				.length = full ? 10 * SEC : p == WITH_MAX ? 5 * SEC : 3 * SEC / 2,
-			};
-		}
+	for (k = 0; k < NR_PLACES * nr_strategies * 2; k++) {
+		size_t p = k / nr_strategies % NR_PLACES, s = k % nr_strategies;
+		bool busy = k >= NR_PLACES * nr_strategies;
+
+		snprintf(names[n], sizeof(names[n]), "%s, %s, %s%s",
+			 is_daemon() ? "daemon" : "module", places[p].name, strategies[s].name,
+			 busy ? ", on a busy machine" : "");
+		if (!picked(p, s, busy, full || argc > 1) || !named_by(names[n], argv + 1))
+			continue;
+		runs[n++] = (struct run){
+			.place = &places[p], .strategy = &strategies[s], .busy = busy,
+			/* A max is right over many of its periods. */
+			.length = full ? 10 * SEC : p == WITH_MAX ? 5 * SEC : 3 * SEC / 2,
+		};
+	}
 	printf("TAP version 13\n1..%d\n", n);
 	for (i = 0; i < n; i++) {
 		struct test t = { names[i], one_run, 120, NULL };

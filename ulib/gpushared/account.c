@@ -149,11 +149,14 @@ uint64_t account_settle(uint64_t start)
 	return now;
 }
 
-/* What was written or rung meanwhile is told at once. An errand has the source itself back. */
+/*
+ * What was written or rung meanwhile is told at once. An errand has the source itself
+ * back, and so has an answer that waits for the disk.
+ */
 static void resume_one(struct peer *p)
 {
 	list_del_init(&p->paused);
-	if (!p->errand)
+	if (!p->errand && !p->held)
 		loop_change(&p->source, EPOLLIN);
 	if (p->bell.fd >= 0)
 		loop_change(&p->bell, EPOLLIN | EPOLLET);

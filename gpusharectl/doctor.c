@@ -138,6 +138,8 @@ static void check_arbiter(struct doctor *d)
 		     "it died and left its socket: start gpushared again" : rc == -EUSERS ?
 		     "it has no room for one more: end some clients, or be root" :
 		     rc == -ETIMEDOUT ? "it hangs: systemctl restart gpushared" :
+		     gs_in_container() ? "start the container with -v " GS_SYSTEM_FOLDER ":"
+		     GS_SYSTEM_FOLDER ", or with --device " GS_DEVICE_NODE :
 		     "modprobe gpushare, or systemctl start gpushared, or gpushared --user",
 		     "none answers: %s", strerror(-rc));
 		return;

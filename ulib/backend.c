@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which arbiter: what GPUSHARE_ARBITER names, else the device node, else the
- * system's daemon, else the user's own.
+ * system's daemon, else the user's own. That isn't started in a container, where
+ * it would share with nobody, unless GPUSHARE_ARBITER asks for it.
  *
  * A place that is there but refuses (no permission, a daemon that died and left
  * its socket) isn't passed over in silence for one that knows less: only a
@@ -85,9 +86,33 @@ static bool nothing_there(int err)
 	return err == -ENOENT || err == -ENOTDIR || err == -ENXIO || err == -ENODEV;
 }
 
+/* The user's own. Where it may not be started, others could share the device but not that. */
+static int open_own(struct gs_transport *a, unsigned int flags, bool may_start)
+{
+	bool start = flags & GS_TRANSPORT_START;
+	char path[sizeof(a->path)];
+	int err;
+
+	err = gs_user_socket(path, sizeof(path), start && may_start);
+	if (err == -EPERM)
+		strcpy(a->path, path);	/* to be named */
+	if (!err)
+		err = open_path(a, path, flags);
+	else if (may_start)
+		return err;
+	if (!start || (!nothing_there(err) && err != -ECONNREFUSED))
+		return err;
+	if (!may_start)
+		return -ENOLINK;
+	err = gs_spawn_daemon(path);
+	if (!err)
+		err = open_path(a, path, flags);
+	a->started = !err;
+	return err;
+}
+
 static int open_default(struct gs_transport *a, unsigned int flags)
 {
-	char path[sizeof(a->path)];
 	int err, system_err;
 
 	err = open_path(a, GS_DEVICE_NODE, flags);
@@ -96,16 +121,10 @@ static int open_default(struct gs_transport *a, unsigned int flags)
 	system_err = open_path(a, GS_SYSTEM_SOCKET, flags);
 	if (!nothing_there(system_err) && system_err != -ECONNREFUSED)
 		return system_err;
-	err = gs_user_socket(path, sizeof(path), flags & GS_TRANSPORT_START);
-	if (err == -EPERM)
-		strcpy(a->path, path);	/* to be named */
-	if (err)
-		return nothing_there(err) ? system_err : err;
-	err = open_path(a, path, flags);
-	if (!(flags & GS_TRANSPORT_START) || (!nothing_there(err) && err != -ECONNREFUSED))
-		return nothing_there(err) ? system_err : err;
-	err = gs_spawn_daemon(path);
-	return err ? err : open_path(a, path, flags);
+	err = open_own(a, flags, !gs_in_container());
+	if (err == -ENOLINK && system_err == -ECONNREFUSED)
+		return system_err;	/* the machine's is to come back */
+	return nothing_there(err) ? system_err : err;
 }
 
 int gs_transport_connect(struct gs_transport *a, const char *where, unsigned int flags)
@@ -116,6 +135,8 @@ int gs_transport_connect(struct gs_transport *a, const char *where, unsigned int
 		return open_default(a, flags);
 	if (!strcmp(where, "none"))
 		return -ENODATA;
+	if (!strcmp(where, "private"))
+		return open_own(a, flags, true);
 	return open_path(a, where, flags);
 }
 

@@ -70,6 +70,7 @@ struct gs_transport {
 	const struct gs_backend *ops;
 	int fd;
 	int bell;		/* the daemon's doorbell, -1: none */
+	bool started;		/* the user's own daemon, by us */
 	uint64_t features;	/* GPUSHARE_FEAT_* */
 	uint64_t turned_away;	/* callers of the daemon, before the last VERSION */
 	uint64_t cookie;

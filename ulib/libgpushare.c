@@ -38,6 +38,11 @@ static void say_ungated(const struct gs_client *client, const char *path)
 	case ENOENT:
 		snprintf(why, sizeof(why), "there is no arbiter");
 		break;
+	case ENOLINK:
+		snprintf(why, sizeof(why), "this is a container that the machine's arbiter isn't in; "
+			 "start it with -v " GS_SYSTEM_FOLDER ":" GS_SYSTEM_FOLDER ", or set "
+			 "GPUSHARE_ARBITER=private to share with this container's programs only");
+		break;
 	case EUSERS:
 		snprintf(why, sizeof(why), "the arbiter %s has no room: a limit of clients, of this "
 			 "user, its container or all, is reached; end some, or ask who administers it",
@@ -53,6 +58,19 @@ static void say_ungated(const struct gs_client *client, const char *path)
 	}
 	dprintf(2, "gpushare: pid %d runs UNGATED on %s: %s%s\n", getpid(), client->key, why,
 		client->gate->why == -ENODATA ? "" : "; it will be tried again");
+}
+
+/* Others may use the same device, and this arbiter doesn't know of them. */
+static void say_private(const struct gs_client *client)
+{
+	const char *asked = client->where[0] ? client->where : secure_getenv(GS_ARBITER_ENV);
+
+	if (!strncmp(client->key, "cpu:", 4) || (asked && !strcmp(asked, "private")))
+		return;
+	dprintf(2, "gpushare: no arbiter was there, so this user's own was started: it shares %s "
+		"among this user's programs only; for everybody: systemctl enable --now "
+		"gpushared.socket (GPUSHARE_ARBITER=private says that this is meant)\n",
+		client->key);
 }
 
 uint64_t gs_inode_of(int fd)
@@ -198,6 +216,8 @@ int gs_connect(struct gs_client *client, bool hurry)
 	err = gs_transport_connect(&gate->arbiter, client->where[0] ? client->where : NULL,
 				   GS_TRANSPORT_START | (hurry ? GS_TRANSPORT_HURRY : 0));
 	if (!err) {
+		if (gate->arbiter.started)
+			say_private(client);
 		err = attach(client);
 		if (err) {
 			gs_transport_drop(&gate->arbiter, true);

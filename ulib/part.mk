@@ -4,7 +4,7 @@
 # the few symbols that moved since be taken by their old versions. Not with a
 # sanitizer, which puts its own in their place.
 ulib-src := $(addprefix ulib/,backend.c backend-kernel.c backend-socket.c gate.c \
-	launches.c libgpushare.c page.c spawn.c user-socket.c watcher.c)
+	container.c launches.c libgpushare.c page.c spawn.c user-socket.c watcher.c)
 ulib-flags := -Iulib/include -DGS_DAEMON_PATH='"$(PREFIX)/sbin/gpushared"' \
 	$(if $(SAN),,-DGS_OLD_GLIBC)
 # gcc's thread sanitizer doesn't know fences; ours are for another process's sake.

@@ -15,6 +15,7 @@
 
 #define GS_DEVICE_NODE		"/dev/gpushare"
 #define GS_SYSTEM_SOCKET	"/run/gpushare/arbiter.sock"
+#define GS_SYSTEM_FOLDER	"/run/gpushare"
 #define GS_ARBITER_ENV		"GPUSHARE_ARBITER"
 #define GS_DAEMON_ENV		"GPUSHARE_DAEMON"	/* the gpushared to start */
 
@@ -26,6 +27,8 @@ struct gs_transport;
 /*
  * Connect. @where is the path of a device node or of a socket, or NULL: then
  * GPUSHARE_ARBITER if it is set, else the first of the default places.
+ * "private" is the user's own daemon, wherever this is. -ENOLINK: this is a container
+ * that has no arbiter, and none is started in it.
  * -ENOENT: there is no arbiter (-ECONNREFUSED: one that died left its socket);
  * -ENODATA: GPUSHARE_ARBITER, or @where, is "none"; -EACCES: one is there, and
  * it isn't for this user; -EUSERS: the daemon has no room for
@@ -33,6 +36,8 @@ struct gs_transport;
  */
 int gs_transport_open(const char *where, unsigned int flags, struct gs_transport **arbiter);
 void gs_transport_close(struct gs_transport *arbiter);
+
+bool gs_in_container(void);
 
 bool gs_transport_is_kernel(const struct gs_transport *arbiter);
 const char *gs_transport_path(const struct gs_transport *arbiter);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * One arbiter only: whatever way the second one is started in, it says who is there and
- * touches nothing. "As by systemd" is with a socket that somebody else made.
+ * touches nothing. "As by systemd" is with a socket that somebody else made. And none that
+ * shares with nobody is started in silence.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -252,6 +254,124 @@ TEST(other_files_are_left_alone)
 	EXPECT_EQ(1, start_second(-1, w.arbiter, w.state, "--foreground"));
 	EXPECT_EQ(0, inode_of(w.arbiter));
 	EXPECT_EQ(4, lseek(fd, 0, SEEK_END));
+	world_remove(&w);
+}
+
+/* What a program in it says, and whether it is arbitrated. */
+static bool run_inside(const char *key, bool *gated, int *strict)
+{
+	struct gpushare_options o = { .size = sizeof(o), .flags = GPUSHARE_OPEN_STRICT };
+	struct gpushare *g;
+	int err[2], old = dup(2);
+	ssize_t n;
+
+	ASSERT_EQ(0, pipe2(err, O_CLOEXEC));
+	dup2(err[1], 2);
+	close(err[1]);
+	*strict = gpushare_open(&g, key, &o);
+	if (!*strict)
+		gpushare_close(g);
+	if (gpushare_open(&g, key, NULL) || gpushare_begin(g, GPUSHARE_FOREVER))
+		return false;
+	*gated = state_of(g).gated;
+	gpushare_end(g);
+	gpushare_close(g);
+	dup2(old, 2);
+	fcntl(err[0], F_SETFL, O_NONBLOCK);
+	n = read(err[0], said, sizeof(said) - 1);
+	said[n < 0 ? 0 : n] = 0;
+	return true;
+}
+
+static void end_own(void)
+{
+	char path[200];
+	pid_t pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/gpushare/arbiter.sock.lock", w.dir);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%d", &pid) == 1 && pid > 1)
+		kill(pid, SIGTERM);
+	if (f)
+		fclose(f);
+	*strrchr(path, '.') = 0;
+	EXPECT_TRUE(WAIT_FOR(access(path, F_OK)));
+}
+
+static int inside(int spaces)
+{
+	bool gated;
+	int strict;
+
+	if (unshare(spaces))
+		return 4;
+	if (spaces & CLONE_NEWPID) {	/* its first process */
+		pid_t pid = fork();
+		int status;
+
+		if (pid)
+			return waitpid(pid, &status, 0) == pid ? WEXITSTATUS(status) : 1;
+	}
+	if (!run_inside("cpu:0", &gated, &strict) || gated || strict != -ENOLINK ||
+	    !strstr(said, "UNGATED") || !strstr(said, "-v /run/gpushare:/run/gpushare"))
+		return 2;
+	setenv("GPUSHARE_ARBITER", "private", 1);
+	/* In a user name space nobody has mapped, the folder's owner can't be told. */
+	if (!(spaces & CLONE_NEWUSER) && (!run_inside("cpu:0", &gated, &strict) || !gated || *said))
+		return 3;
+	end_own();
+	return 0;
+}
+
+static void set_up_own(void)
+{
+	world_make(&w);
+	unsetenv("GPUSHARE_ARBITER");
+	setenv("XDG_RUNTIME_DIR", w.dir, 1);
+	setenv("GPUSHARE_DAEMON", world_daemon(), 1);
+	if (!access(GS_DEVICE_NODE, F_OK) || !access(GS_SYSTEM_SOCKET, F_OK))
+		SKIP("this machine has an arbiter of its own");
+	if (gs_in_container())
+		SKIP("this is in a container");
+}
+
+/* With the daemon's program and without the machine's socket: none of its own in silence. */
+TEST(a_container_without_the_socket)
+{
+	static const int spaces[] = { CLONE_NEWPID, CLONE_NEWCGROUP, CLONE_NEWUSER };
+	int i, status;
+	pid_t pid;
+
+	set_up_own();
+	for (i = 0; i < 3; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(inside(spaces[i]));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_TRUE(WIFEXITED(status));
+		if (WEXITSTATUS(status) == 4)
+			SKIP("name spaces take root");
+		EXPECT_EQ(0, WEXITSTATUS(status));
+	}
+	world_remove(&w);
+}
+
+/* One that is started for a device says that it is for this user only. */
+TEST(a_private_one_says_so)
+{
+	bool gated;
+	int strict;
+
+	set_up_own();
+	EXPECT_TRUE(run_inside("test:0", &gated, &strict));
+	EXPECT_EQ(-ENODEV, strict);
+	EXPECT_TRUE(strstr(said, "among this user's programs only"));
+	EXPECT_TRUE(strstr(said, "systemctl enable --now gpushared.socket"));
+	EXPECT_TRUE(run_inside("cpu:0", &gated, &strict));
+	EXPECT_FALSE(strstr(said, "among this user's"));	/* it was there already */
+	EXPECT_TRUE(gated);
+	end_own();
 	world_remove(&w);
 }
 

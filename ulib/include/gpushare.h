@@ -25,9 +25,9 @@
  * again. What is on the device can poll the word that gpushare_pages() tells.
  *
  * The arbiter is, in this order: what GPUSHARE_ARBITER says (the path of a
- * device node or of a socket, or "none"); /dev/gpushare; the system's daemon,
- * /run/gpushare/arbiter.sock; the user's own daemon, which is started if need
- * be. If there is none, or it goes away, the program runs on *ungated*: nothing
+ * device node or of a socket, "private" or "none"); /dev/gpushare; the system's
+ * daemon, /run/gpushare/arbiter.sock; the user's own daemon, which is started if
+ * need be, but not in a container unless "private" asks for it. If there is none, or it goes away, the program runs on *ungated*: nothing
  * waits any more, one line on stderr says so, and the library tries to come
  * back under arbitration, at growing intervals. No function here ends the
  * program, handles a signal or sets errno; all return 0 or -errno.

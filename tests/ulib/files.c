@@ -452,18 +452,17 @@ TEST(a_doorbell_that_cant_be_closed)
 	world_remove(&w);
 }
 
-/* One lists its /proc directory into memory that hangs, one waits to make a file there. */
-static void hang_own_proc(void)
+/* One lists a directory into memory that hangs, one waits to make something there. */
+static void hang_directory(const char *path)
 {
-	char path[64];
+	char file[300];
 	int dir;
 
 	memory = hungfs_memory(&fs);
 	ASSERT_TRUE(memory);
-	snprintf(path, sizeof(path), "/proc/%d", getpid());
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ASSERT_GE(dir, 0);
-	strcat(path, "/no");
+	snprintf(file, sizeof(file), "%s/not\na name", path);
 	if (!fork()) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		syscall(SYS_getdents64, dir, memory, 4096);
@@ -473,10 +472,18 @@ static void hang_own_proc(void)
 		sleep_ns(2 * MS);
 	if (!fork()) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		mkdir(path, 0700);
+		mkdir(file, 0700);
 		_exit(0);
 	}
 	sleep_ns(100 * MS);
+}
+
+static void hang_own_proc(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", getpid());
+	hang_directory(path);
 	EXPECT_EQ(1, answer(raw_connect()));
 	EXPECT_EQ(1, answer(raw_connect()));
 	raw_connect();
@@ -491,6 +498,91 @@ TEST(who_cant_be_looked_up)
 	others_are_served();
 	attack_ends(pid);
 	others_are_served();
+	world_remove(&w);
+}
+
+static char cgroups[200];	/* a cgroup of this test's */
+
+static bool have_cgroups(void)
+{
+	char line[1000], mount[150] = "";
+	FILE *f = fopen("/proc/mounts", "re");
+
+	while (f && fgets(line, sizeof(line), f) && !mount[0])
+		if (strstr(line, " cgroup2 "))
+			sscanf(line, "%*s %149s", mount);
+	if (f)
+		fclose(f);
+	snprintf(cgroups, sizeof(cgroups), "%s/gpushare-files-%d", mount, getpid());
+	return mount[0] && !mkdir(cgroups, 0755);
+}
+
+static void share_of(const char *name)
+{
+	struct gpushare_share s = {
+		.size = sizeof(s), .authority_fd = -1, .mask = GPUSHARE_SHARE_WEIGHT, .weight = 9,
+	};
+	char path[220];
+
+	snprintf(path, sizeof(path), "%s/%s", cgroups, name);
+	ASSERT_EQ(0, mkdir(path, 0755));
+	s.cgroup_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_SHARE_SET, &s));
+	close(s.cgroup_fd);
+}
+
+static void remove_cgroup(const char *name)
+{
+	char path[220];
+
+	snprintf(path, sizeof(path), "%s/%s", cgroups, name);
+	EXPECT_EQ(0, rmdir(path));
+}
+
+static void hang_cgroups(void)
+{
+	hang_directory(cgroups);
+}
+
+/* Where a group was removed from, nothing can be looked up any more. */
+TEST(a_cgroup_that_cant_be_looked_up)
+{
+	struct gpushare_share s, by_id = {
+		.size = sizeof(s), .cgroup_fd = -1, .authority_fd = -1, .group = 999999999,
+		.mask = GPUSHARE_SHARE_WEIGHT, .weight = 9,
+	};
+	unsigned int n = 0;
+	uint64_t last = 0;
+	pid_t pid;
+
+	world_set_up(&w);
+	if (!have_cgroups()) {
+		world_remove(&w);
+		SKIP("no cgroup can be made here");
+	}
+	share_of("stays");
+	share_of("goes");
+	share_of("went");
+	remove_cgroup("went");
+	pid = attack(hang_cgroups, false);
+	others_are_served();
+	for (;;) {
+		s = (struct gpushare_share){
+			.size = sizeof(s), .flags = GPUSHARE_GET_NEXT, .group = last,
+			.cgroup_fd = -1, .authority_fd = -1,
+		};
+		if (world_call(&w, GPUSHARE_SHARE_GET, &s))
+			break;
+		n += s.kind == GPUSHARE_GROUP_CGROUP;
+		last = s.group;
+	}
+	EXPECT_EQ(3, n);	/* the root, and two */
+	EXPECT_EQ(-ENOENT, world_call(&w, GPUSHARE_SHARE_SET, &by_id));
+	others_are_served();
+	attack_ends(pid);
+	remove_cgroup("goes");
+	remove_cgroup("stays");
+	EXPECT_EQ(0, rmdir(cgroups));
 	world_remove(&w);
 }
 

@@ -8,7 +8,7 @@ $(foreach t,library tenants users flood daemon hostile bell races groups rights 
 tests-y += $(addprefix $(O)/tests/ulib/,library hostile bell races groups rights state arbiters) tests/ulib/abi.sh
 alone-y += $(addprefix $(O)/tests/ulib/,tenants users flood daemon shares files)
 tests-y += tests/ulib/systemd.sh
-full-y += tests/ulib/valgrind.sh
+full-y += tests/ulib/valgrind.sh tests/ulib/soak.sh
 ifneq ($(wildcard Kbuild),)
 alone-y += tests/ulib/module-vm.sh
 full-y += tests/ulib/systemd-vm.sh

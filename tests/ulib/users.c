@@ -686,7 +686,7 @@ static pid_t take_all(const char *cgroup, uid_t uid, unsigned int *got)
 static void make_scarce(void)
 {
 	static const char *const more[] = { "--system", NULL };
-	struct rlimit files = { 400, 400 };
+	struct rlimit files = { 427, 427 };
 
 	world_stop(&w, SIGTERM);
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));

@@ -24,7 +24,7 @@
 #define WALK_MAX 65536		/* directories looked at to find an id, without rights */
 #define GROUPS_MAX 1024
 
-static int root_fd = -1;
+static int root_fd = -1, own_files = -1;
 static char mount_point[CGROUP_PATH_MAX];
 
 /* Finds where cgroup2 is mounted: alone, or beside v1 as "unified". */
@@ -74,6 +74,13 @@ static char *own_line(char *text)
 	return line ? line + 3 : NULL;
 }
 
+/* After the fork, as these are this process's. */
+int cgroup_files(void)
+{
+	own_files = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return own_files < 0 ? -errno : 0;
+}
+
 int cgroup_of_peer(const struct peer *p, char *path, size_t size)
 {
 	static char text[32 * CGROUP_PATH_MAX];
@@ -116,6 +123,47 @@ int cgroup_id_of_path(const char *path, uint64_t *id)
 		return -ENOENT;
 	*id = st.st_ino;
 	return 0;
+}
+
+/*
+ * The directory of a group, open as long as the group is. What is open needn't be looked
+ * up, and nor need any directory above it: a tenant can keep those who look up in a directory
+ * what isn't known to be there (see meet.c).
+ */
+int cgroup_hold(const char *path, uint64_t id, int *dir)
+{
+	struct stat st;
+	int err = 0;
+
+	*dir = openat(root_fd, path[1] ? path + 1 : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*dir < 0)
+		return -errno;
+	if (fstat(*dir, &st))
+		err = -errno;
+	else if (st.st_ino != id)
+		err = -ENOENT;
+	if (err) {
+		close(*dir);
+		*dir = -1;
+	}
+	return err;
+}
+
+/* Whether it is still there: else its path has " (deleted)" behind it. */
+bool cgroup_is_held(const char *path, int dir)
+{
+	char number[16], link[2 * CGROUP_PATH_MAX];
+	size_t skip = strlen(mount_point);
+	ssize_t n;
+
+	if (dir < 0)
+		return true;
+	snprintf(number, sizeof(number), "%d", dir);
+	n = readlinkat(own_files, number, link, sizeof(link) - 1);
+	if (n < 0)
+		return true;	/* short of memory: it isn't known to have gone */
+	link[n] = 0;
+	return !strncmp(link, mount_point, skip) && !strcmp(link + skip, path);
 }
 
 /* An open file's path, if it lies below our mount. */
@@ -239,6 +287,47 @@ static bool may_write(const struct peer *p, const struct stat *st)
 	return st->st_mode & S_IWOTH;
 }
 
+/* The parent's file which says by its mode who may divide what it has; from the root, without "/". */
+static int control_of(const char *path, char *control, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!path[1] || !slash)
+		return -ENOENT;		/* the root has no parent */
+	snprintf(control, size, "%.*s%scgroup.subtree_control",
+		 (int)(slash == path ? 0 : slash - path - 1), path + 1, slash == path ? "" : "/");
+	return 0;
+}
+
+/*
+ * Looks at all that a command about a share will look at. A porter does, so if
+ * that hangs it is the porter who hangs; and then all of it is known to the kernel.
+ */
+void cgroup_look_ahead(const struct gpushare_share *u, const struct gs_seen *files,
+		       unsigned int nr_files)
+{
+	char path[CGROUP_PATH_MAX], control[CGROUP_PATH_MAX + 32];
+	uint64_t id = u->group;
+	struct stat st;
+	int err;
+
+	if (u->cgroup_fd >= 0 && (unsigned int)u->cgroup_fd < nr_files)
+		err = cgroup_path_of_seen(&files[u->cgroup_fd], path, sizeof(path), &id);
+	else
+		err = u->cgroup_fd >= 0 || id >= GPUSHARE_PART_FIRST ? -ENOENT :
+		      cgroup_path_of_id(id, path, sizeof(path));
+	if (!err && !control_of(path, control, sizeof(control)))
+		fstatat(root_fd, control, &st, 0);
+}
+
+/* In a porter: the root of the file system is open as another number from now on. */
+int cgroup_root(int fd)
+{
+	if (root_fd >= 0)
+		root_fd = dup2(root_fd, fd);
+	return root_fd < 0 ? fd : fd + 1;
+}
+
 /*
  * May the peer divide the parent's resources? It may write the parent's
  * cgroup.subtree_control, or has that file open for writing. In a container the
@@ -249,18 +338,11 @@ int cgroup_authority(const struct peer *p, const char *path, const struct gs_see
 {
 	char control[CGROUP_PATH_MAX + 32];
 	struct stat st;
-	const char *slash;
 
 	if (p->admin)
 		return 0;
-	slash = strrchr(path, '/');
-	if (!path[1] || !slash)
-		return -EPERM;	/* the root has no parent */
-	snprintf(control, sizeof(control), "%.*scgroup.subtree_control",
-		 (int)(slash - path), path + 1);
-	if (slash != path)
-		snprintf(control, sizeof(control), "%.*s/cgroup.subtree_control",
-			 (int)(slash - path - 1), path + 1);
+	if (control_of(path, control, sizeof(control)))
+		return -EPERM;
 	if (root_fd < 0 || fstatat(root_fd, control, &st, 0))
 		return -EPERM;
 	if (!p->outsider && may_write(p, &st))

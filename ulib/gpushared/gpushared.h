@@ -157,6 +157,7 @@ struct group {
 	uint64_t maker;			/* the tenant whose doing it is, 0: an admin's */
 	struct room_taken room;
 	uint64_t empty_ns;		/* a tenant's part: since when nobody is in it */
+	int dir;			/* a cgroup's directory, open by O_PATH; else -1 */
 	char *path;			/* from the mount's root, "/a/b": a cgroup's; where a
 					 * named one was made; a tenant's part has none */
 	char name[GPUSHARE_NAME_MAX];
@@ -213,6 +214,7 @@ void peer_accept(struct source *listener, uint32_t events);
 void peer_may_leave(int fd, bool stream);	/* so much unread */
 void peer_close(struct peer *p);
 void peer_close_all(void);
+void peer_forget_all(void);
 void peer_doom(struct peer *p);
 bool peer_end_round(void);
 int peer_send(struct peer *p, const struct gs_wire *head, const void *body, size_t size,
@@ -240,6 +242,7 @@ struct message {
 	};
 };
 int message_check(struct message *m, size_t length, unsigned int nr_files);
+bool message_about_share(struct message *m, size_t length, unsigned int nr_files);
 int message_take(struct message *m, uint32_t *given);
 
 /* service.c */
@@ -381,8 +384,14 @@ uint64_t own_time(void);
 
 /* cgroup.c */
 int cgroup_init(void);
+int cgroup_files(void);
 int cgroup_of_peer(const struct peer *p, char *path, size_t size);
 int cgroup_id_of_path(const char *path, uint64_t *id);
+int cgroup_hold(const char *path, uint64_t id, int *dir);
+bool cgroup_is_held(const char *path, int dir);
+void cgroup_look_ahead(const struct gpushare_share *u, const struct gs_seen *files,
+		       unsigned int nr_files);
+int cgroup_root(int fd);
 int cgroup_path_of_open(int fd, char *path, size_t size);
 int cgroup_path_of_seen(const struct gs_seen *seen, char *path, size_t size, uint64_t *id);
 int cgroup_path_of_id(uint64_t id, char *path, size_t size);

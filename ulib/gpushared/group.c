@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpushared.h"
 
@@ -31,6 +32,7 @@ void group_init(void)
 	INIT_LIST_HEAD(&d.root.unsaved);
 	d.root.path = (char *)"/";
 	d.root.keep = 1;
+	d.root.dir = -1;	/* it doesn't go */
 	d.next_named = GPUSHARE_NAMED_FIRST;
 	d.next_part = GPUSHARE_PART_FIRST;
 	list_add_tail(&d.root.link, &d.groups);
@@ -120,6 +122,7 @@ static int make(uint64_t id, struct group *parent, uint64_t tenant, struct group
 	INIT_LIST_HEAD(&g->unsaved);
 	g->node = &g->core;
 	g->id = id;
+	g->dir = -1;
 	if (tenant)
 		err = gs_tenant_add(&d.arb, &g->core, id, parent->node, tenant, now_ns());
 	else
@@ -188,13 +191,12 @@ static bool is_below(const char *path, const char *top)
 struct group *group_of_path(const char *path)
 {
 	struct group *g, *best = &d.root;
-	uint64_t id;
 
 	list_for_each_entry(g, &d.groups, link) {
 		if (!group_is_cgroup(g) || (strcmp(path, g->path) && !is_below(path, g->path)) ||
 		    strlen(g->path) <= strlen(best->path))
 			continue;
-		if (!cgroup_id_of_path(g->path, &id) && id == g->id)
+		if (cgroup_is_held(g->path, g->dir))
 			best = g;
 	}
 	return best;
@@ -273,7 +275,16 @@ int group_take_children(struct group *g)
 int group_make_cgroup(uint64_t id, const char *path, uint64_t maker, bool admin,
 		      struct group **group)
 {
-	return make_below(id, group_of_path(path), maker, admin, path, group);
+	int dir, err = cgroup_hold(path, id, &dir);
+
+	if (err)
+		return err;
+	err = make_below(id, group_of_path(path), maker, admin, path, group);
+	if (err)
+		close(dir);
+	else
+		(*group)->dir = dir;
+	return err;
 }
 
 /* What is one's own doing, and what an admin's? That says where it hangs. */
@@ -425,6 +436,8 @@ static int take_out(struct group *g)
 	room_give_back(&g->room, ROOM_GROUPS);
 	list_del_init(&g->link);
 	state_group_gone(g);
+	if (g->dir >= 0)
+		close(g->dir);
 	free(g->path);
 	free(g);
 	drop_part(up);
@@ -511,7 +524,6 @@ static bool collect(void)
 	unsigned int left = 0;
 	bool changed = false;
 	struct group *g;
-	uint64_t id;
 
 	list_for_each_entry(g, &d.groups, link)
 		left += g != &d.root && group_is_cgroup(g);
@@ -519,7 +531,7 @@ static bool collect(void)
 	for (; left; left--, i = next) {
 		g = list_entry(i, struct group, link);
 		next = i->next;
-		if (group_has_settings(g) && !cgroup_id_of_path(g->path, &id) && id == g->id)
+		if (group_has_settings(g) && cgroup_is_held(g->path, g->dir))
 			continue;
 		if (!group_remove(g))
 			changed = true;

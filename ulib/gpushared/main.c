@@ -238,7 +238,8 @@ static void raise_limits(void)
 	r.rlim_cur = min(r.rlim_max, (rlim_t)262144);
 	setrlimit(RLIMIT_NOFILE, &r);
 	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur > FILES_OWN)
-		d.max_peers = (unsigned int)((r.rlim_cur - FILES_OWN) / FILES_PEER);
+		d.max_peers = (unsigned int)((r.rlim_cur - FILES_OWN - r.rlim_cur / 16) /
+					   FILES_PEER);
 }
 
 /* After the fork: epoll looks at the signals of the process that calls it. */
@@ -301,6 +302,7 @@ static void tear_down(void)
 	loop_remove(&idle);
 	device_forget_all();
 	group_forget_all();
+	peer_forget_all();
 	loop_end();
 	place_unlock();
 }
@@ -333,6 +335,8 @@ int main(int argc, char **argv)
 		err = watch_signals();
 	if (!err)
 		err = porter_init();
+	if (!err)
+		err = cgroup_files();
 	if (!err)
 		err = peer_init();
 	if (!err)

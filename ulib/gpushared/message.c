@@ -92,3 +92,15 @@ int message_take(struct message *m, uint32_t *given)
 		return -EINVAL;
 	return 0;
 }
+
+/* Does it name a cgroup, that has to be looked up? */
+bool message_about_share(struct message *m, size_t length, unsigned int nr_files)
+{
+	unsigned int nr = _IOC_NR(m->head.cmd);
+
+	return !message_check(m, length, nr_files) &&
+	       (nr == _IOC_NR(GPUSHARE_SHARE_SET) || nr == _IOC_NR(GPUSHARE_SHARE_GET)) &&
+	       m->size >= UP_TO(struct gpushare_share, authority_fd) &&
+	       !(m->share.flags & GPUSHARE_GET_NEXT) &&
+	       (m->share.cgroup_fd >= 0 || m->share.group < GPUSHARE_PART_FIRST);
+}

@@ -35,6 +35,7 @@
 #define SAY_NS		60000000000ull	/* those turned away are counted, and said so often */
 
 #define REST_NS 100000000ull
+#define SPARES 8
 
 /* Of the processor, for what a porter does: by and large. */
 #define ERRAND_NS 100000
@@ -174,7 +175,7 @@ static void peer_receive(struct peer *p)
 		peer_doom(p);
 	} else if (files && p->stream) {
 		peer_doom(p);	/* it carries no more commands */
-	} else if (files) {
+	} else if (files || (!p->stream && message_about_share(&m, (size_t)len, 0))) {
 		p->errand_head = m.head;
 		loop_change(&p->source, 0);
 		account_charge(p, ERRAND_NS);
@@ -301,6 +302,33 @@ void peer_may_leave(int fd, bool stream)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
+/* A few are kept ready, so that who comes to help gets in when memory is short. */
+static struct list_head spares = { &spares, &spares };
+static unsigned int nr_spares;
+
+static void put_away(struct peer *p)
+{
+	if (nr_spares == SPARES) {
+		free(p);
+		return;
+	}
+	nr_spares++;
+	list_add(&p->link, &spares);
+}
+
+static struct peer *new_peer(void)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+
+	if (!p && nr_spares) {
+		nr_spares--;
+		p = list_first_entry(&spares, struct peer, link);
+		list_del_init(&p->link);
+		memset(p, 0, sizeof(*p));
+	}
+	return p;
+}
+
 static struct source *resting;
 
 static void rested(struct source *s, uint32_t events)
@@ -316,6 +344,10 @@ static struct source rest = { .fd = -1, .ready = rested };
 
 int peer_init(void)
 {
+	struct peer *p;
+
+	while (nr_spares < SPARES && (p = calloc(1, sizeof(*p))))
+		put_away(p);
 	return timer_init(&rest);
 }
 
@@ -326,7 +358,7 @@ int peer_init(void)
  */
 void peer_accept(struct source *listener, uint32_t events)
 {
-	struct peer *p = calloc(1, sizeof(*p));
+	struct peer *p = new_peer();
 	int fd = -1, err = ENOMEM;
 
 	(void)events;
@@ -339,7 +371,8 @@ void peer_accept(struct source *listener, uint32_t events)
 		peer_start(p, fd);
 		return;
 	}
-	free(p);
+	if (p)
+		put_away(p);
 	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) {
 		resting = listener;
 		loop_change(listener, 0);
@@ -415,6 +448,14 @@ void peer_close_all(void)
 	}
 }
 
+void peer_forget_all(void)
+{
+	struct peer *p, *n;
+
+	list_for_each_entry_safe(p, n, &spares, link)
+		free(p);
+}
+
 /* At the end of a round, when no source is looked at any more. Was there any? */
 bool peer_end_round(void)
 {
@@ -426,7 +467,7 @@ bool peer_end_round(void)
 	while (!list_empty(&to_free)) {
 		p = list_first_entry(&to_free, struct peer, later);
 		list_del_init(&p->later);
-		free(p);
+		put_away(p);
 	}
 	return any;
 }

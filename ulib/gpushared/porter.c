@@ -32,8 +32,10 @@
  * The keeper is a process that shares the arbiter's table of open files. However the
  * arbiter ends, nothing is closed by that; the keeper then shuts all connections down,
  * which never waits, gives the lock back and closes the rest. It may hang in that, when
- * nobody needs it any more. And it makes the porters, so that they have little in them
- * and the arbiter needn't wait for fork().
+ * nobody needs it any more.
+ *
+ * The maker makes the porters. It was made itself when no tenant's file was here yet, so
+ * none of them begins with files that it would have to close first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,13 +91,15 @@ struct porter {
 static void porter_says(struct source *s, uint32_t events);
 static void errands_late(struct source *s, uint32_t events);
 static void keeper_ended(struct source *s, uint32_t events);
+static void maker_ended(struct source *s, uint32_t events);
 
 static struct porter porters[PORTERS];
 static struct list_head waiting = { &waiting, &waiting };	/* errands, the oldest first */
 static struct list_head taking = { &taking, &taking };		/* those that a porter is at */
 static struct source timer = { .fd = -1, .ready = errands_late };
 static struct source keeper = { .fd = -1, .ready = keeper_ended };
-static int keeper_line = -1, arbiter_pidfd = -1;
+static struct source maker = { .fd = -1, .ready = maker_ended };
+static int arbiter_pidfd = -1;
 static int first_file;		/* what has a lower number was opened at the start */
 
 /* As fork(), without the C library: a thread of ours may hold its locks just now. */
@@ -179,6 +183,8 @@ static void take(int line, int connection)
 	a.nr_files = n;
 	for (i = 0; i < n && !a.err; i++)
 		look_at(files[i], &a.files[i]);
+	if (!a.err && message_about_share(&a.message, a.length, n))
+		cgroup_look_ahead(&a.message.share, a.files, n);
 	/* First the answer: what comes now may take for ever. */
 	if (send_files(line, &a, sizeof(a), NULL, 0))
 		_exit(1);
@@ -205,9 +211,6 @@ __attribute__((noreturn)) static void porter_run(int line)
 	unsigned int i, n;
 
 	prctl(PR_SET_NAME, "gpushared-port");
-	dup2(line, 3);
-	closefrom(4);
-	line = 3;
 	while (receive(line, &order, sizeof(order), files, &n, 0) == sizeof(order)) {
 		if (order.what == ERRAND_MEET)
 			meet_one(line, &order);
@@ -220,6 +223,28 @@ __attribute__((noreturn)) static void porter_run(int line)
 		/* Who can't say that it is free ends, which says it as well. */
 		if (send(line, "", 1, MSG_NOSIGNAL) != 1)
 			break;
+	}
+	_exit(0);
+}
+
+/* Each file that comes is a new porter's end of its line. */
+__attribute__((noreturn)) static void maker_run(int line)
+{
+	int files[GS_WIRE_FILES_MAX];
+	unsigned int n;
+	char c;
+
+	prctl(PR_SET_NAME, "gpushared-make");
+	signal(SIGCHLD, SIG_IGN);
+	dup2(line, 3);
+	closefrom(cgroup_root(4));
+	while (receive(3, &c, 1, files, &n, 0) == 1 && n == 1) {
+		if (!make_process(0)) {
+			dup2(files[0], 3);
+			close(files[0]);
+			porter_run(3);
+		}
+		close(files[0]);
 	}
 	_exit(0);
 }
@@ -246,47 +271,48 @@ __attribute__((noreturn)) static void keep_no_more(void)
 	_exit(0);
 }
 
-/* Each number that comes is that of a new porter's end of its line, in the common table. */
-__attribute__((noreturn)) static void keeper_run(int line)
+__attribute__((noreturn)) static void keeper_run(void)
 {
-	struct pollfd p[2] = {
-		{ .fd = line, .events = POLLIN }, { .fd = arbiter_pidfd, .events = POLLIN },
-	};
-	int porter;
+	struct pollfd p = { .fd = arbiter_pidfd, .events = POLLIN };
 
 	prctl(PR_SET_NAME, "gpushared-keep");
-	signal(SIGCHLD, SIG_IGN);
-	for (;;) {
-		poll(p, 2, -1);
-		if (p[1].revents)
-			keep_no_more();
-		if (recv(line, &porter, sizeof(porter), MSG_DONTWAIT) != sizeof(porter))
-			continue;
-		if (!make_process(0))
-			porter_run(porter);
-		close(porter);
-	}
+	while (poll(&p, 1, -1) != 1)
+		;
+	keep_no_more();
 }
 
 static int keeper_start(void)
+{
+	pid_t pid = make_process(CLONE_FILES);
+
+	if (!pid)
+		keeper_run();
+	keeper.fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	return keeper.fd < 0 ? -errno : loop_add(&keeper, EPOLLIN);
+}
+
+static int maker_start(void)
 {
 	int line[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line))
 		return -errno;
-	keeper_line = line[0];
-	pid = make_process(CLONE_FILES);
+	pid = make_process(0);
 	if (!pid)
-		keeper_run(line[1]);
-	if (pid > 0)
-		keeper.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (keeper.fd < 0) {
-		close(line[0]);
-		close(line[1]);
-		return -errno;
-	}
-	return loop_add(&keeper, EPOLLIN);
+		maker_run(line[1]);
+	close(line[1]);
+	maker.fd = line[0];
+	return pid < 0 ? -errno : loop_add(&maker, EPOLLIN);
+}
+
+/* Another one would have in it what tenants gave us, as that one hasn't. */
+static void maker_ended(struct source *s, uint32_t events)
+{
+	(void)events;
+	loop_remove(s);
+	say("the process that makes others has ended, and so do we");
+	d.stop = true;
 }
 
 /* Somebody has killed it: it isn't in the way of anybody, so that is for no good. */
@@ -313,6 +339,8 @@ int porter_init(void)
 		return -errno;
 	err = timer_init(&timer);
 	first_file = timer.fd;
+	if (!err)
+		err = maker_start();
 	return err ? err : keeper_start();
 }
 
@@ -326,12 +354,11 @@ static int porter_start(struct porter *po)
 		return -errno;
 	po->source.fd = line[0];
 	err = loop_add(&po->source, EPOLLIN);
-	if (!err && send(keeper_line, &line[1], sizeof(int), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		err = -errno;
-	if (err) {
-		close(line[1]);
+	if (!err)
+		err = send_files(maker.fd, "", 1, &line[1], 1);
+	close(line[1]);
+	if (err)
 		loop_remove(&po->source);
-	}
 	return err;
 }
 

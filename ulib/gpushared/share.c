@@ -118,6 +118,8 @@ static int find_target(const struct gpushare_share *u, const struct gs_seen *fil
 		return -EINVAL;		/* a cgroup can be given a share */
 	g = group_find(*id);
 	if (g) {
+		if (group_is_cgroup(g) && !cgroup_is_held(g->path, g->dir))
+			return -ENOENT;
 		if (!g->named)
 			strcpy(path, g->path);
 		return 0;
@@ -406,7 +408,7 @@ static bool may_read(const struct peer *p, const struct group *g, const struct g
 		authority = &files[u->authority_fd];
 	if (!group_is_cgroup(g) || (u->cgroup_fd < 0 && !authority))
 		return false;
-	return !cgroup_authority(p, g->path, authority);
+	return cgroup_is_held(g->path, g->dir) && !cgroup_authority(p, g->path, authority);
 }
 
 /* The group that is named, if the peer may read its share. */

@@ -16,7 +16,7 @@ static struct world w;
 
 #define LONG_NAME "group-with-a-name-that-is-as-long-as-it-may-be-or-nearly"
 
-/* kill -9 at any moment: what was answered is there, and the file is whole. */
+/* kill -9 at any moment: what was answered is there, and the file is whole and of one moment. */
 TEST_LIMIT(kill_9_while_writing, 120)
 {
 	unsigned int seed = 1, i;
@@ -36,7 +36,7 @@ TEST_LIMIT(kill_9_while_writing, 120)
 		if (!pid) {
 			for (n = 1; n <= 10000; n++) {
 				s.weight = n;
-				if (group_set(&w, "g", &s))
+				if (group_set(&w, "g", &s) || group_set(&w, "h", &s))
 					_exit(0);
 				if (write(told[1], &n, sizeof(n)) != sizeof(n))
 					_exit(0);
@@ -57,6 +57,12 @@ TEST_LIMIT(kill_9_while_writing, 120)
 			EXPECT_EQ(0, share_get(&w, g.group, &s));
 			EXPECT_GE(s.weight, last);
 			EXPECT_LE(s.weight, last + 1);
+			n = s.weight;
+			strcpy(g.name, "h");
+			EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+			EXPECT_EQ(0, share_get(&w, g.group, &s));
+			EXPECT_GE(s.weight, last);	/* each is of the same moment */
+			EXPECT_LE(s.weight, n);
 		}
 		world_stop(&w, SIGTERM);
 		unlink(w.state);
@@ -138,6 +144,45 @@ static uint32_t weight_of(const char *name)
 		s.mask = 0;
 	gs_transport_close(a);
 	return s.mask ? s.weight : 0;
+}
+
+/* A share that was taken back, and one for a device that was removed, don't come back. */
+TEST(what_goes_is_gone)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "test:0", .kind = GPUSHARE_KIND_OTHER,
+	};
+	struct gpushare_share s = { .reset = GPUSHARE_SHARE_WEIGHT };
+	int i;
+
+	world_set_up(&w);
+	for (i = 0; i < 2; i++) {	/* once known to the writer, and once not */
+		dev.device = 0;
+		ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+		set_weight("a", 5);
+		set_weight("b", 6);
+		s = (struct gpushare_share){
+			.mask = GPUSHARE_SHARE_WEIGHT, .weight = 7, .device = dev.device,
+		};
+		EXPECT_EQ(0, group_set(&w, "b", &s));
+		s = (struct gpushare_share){ .reset = GPUSHARE_SHARE_WEIGHT };
+		EXPECT_EQ(0, group_set(&w, "a", &s));
+		ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_REMOVE, &dev));
+		world_stop(&w, SIGKILL);
+		world_start(&w);
+		EXPECT_EQ(0, weight_of("a"));
+		EXPECT_EQ(6, weight_of("b"));
+		dev.device = 0;
+		EXPECT_EQ(-ENODEV, world_call(&w, GPUSHARE_DEVICE_GET, &dev));
+		ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+		s = (struct gpushare_share){
+			.reset = GPUSHARE_SHARE_CLASS, .device = dev.device,
+		};
+		EXPECT_EQ(0, group_set(&w, "b", &s));
+		EXPECT_EQ(0, s.mask);
+		ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_REMOVE, &dev));
+	}
+	world_remove(&w);
 }
 
 /* The daemon can have no more memory than now, or as much as it likes. */

@@ -228,7 +228,9 @@ static int write_live(struct gs_ctl *ctl, bool devices)
 	for (i = 0; devices && i < view.nr_devices; i++)
 		offer("", view.devices[i].info.key);
 	for (i = 0; !devices && i < view.nr_groups; i++)
-		offer(*view.groups[i].all.path == '/' ? "" : "name:", view.groups[i].all.path);
+		if (!gs_group_is_part(&view.groups[i].all))
+			offer(*view.groups[i].all.path == '/' ? "" : "name:",
+			      view.groups[i].all.path);
 	gs_view_free(&view);
 	return 0;
 }

@@ -312,6 +312,12 @@ void gs_stats_json(struct gs_json *j, const struct gpushare_stats *s)
 	gs_json_end(j);
 }
 
+static const char *kind_name(uint32_t kind)
+{
+	return kind == GPUSHARE_GROUP_NAMED ? "named" : kind == GPUSHARE_GROUP_USER ? "user" :
+	       kind == GPUSHARE_GROUP_CONTAINER ? "container" : "cgroup";
+}
+
 void gs_groups_json(struct gs_json *j, const struct gs_view *view, uint32_t device)
 {
 	const struct gs_group_view *g;
@@ -324,6 +330,8 @@ void gs_groups_json(struct gs_json *j, const struct gs_view *view, uint32_t devi
 		gs_json_string(j, "path", g->all.path);
 		gs_json_unsigned(j, "id", g->all.group);
 		gs_json_unsigned(j, "parent", g->all.parent);
+		gs_json_string(j, "kind", kind_name(g->all.kind));
+		gs_json_unsigned(j, "tenant", g->all.tenant);
 		gs_json_object(j, "all_devices");
 		gs_share_json(j, &g->all);
 		gs_json_end(j);

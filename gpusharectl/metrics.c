@@ -96,14 +96,28 @@ static void label(FILE *out, const char *name, const char *value, bool first)
 	fputc('"', out);
 }
 
+/* Users may have named groups of one name, and cgroups the look of a tenant's part. */
+static bool is_only(const struct gs_view *view, const struct gpushare_share *group)
+{
+	bool could = group->kind || strchr(group->path, '@');
+	size_t i;
+
+	for (i = 0; could && i < view->nr_groups; i++)
+		if (view->groups[i].all.group != group->group &&
+		    !strcmp(view->groups[i].all.path, group->path))
+			return false;
+	return true;
+}
+
 /*
  * Two series of the same labels make a scrape fail, and tenants choose names:
  * one that isn't whole or isn't shown as it is has its id behind it, and so has
  * one that could look like that.
  */
-static void group_label(FILE *out, const struct gpushare_share *group)
+static void group_label(FILE *out, const struct gs_view *view, const struct gpushare_share *group)
 {
-	bool whole = strlen(group->path) < sizeof(group->path) - 1 && !strchr(group->path, '#');
+	bool whole = strlen(group->path) < sizeof(group->path) - 1 && !strchr(group->path, '#') &&
+		     is_only(view, group);
 	char name[sizeof(group->path) + 24];
 	const char *s;
 
@@ -145,7 +159,7 @@ static void write_family(FILE *out, const struct metrics *m, const struct family
 			snprintf(id, sizeof(id), "%u", m->view.devices[d].info.device);
 			fprintf(out, "gpushare_%s%s", name, counter ? "_total" : "");
 			label(out, "gpu", id, true);
-			group_label(out, &m->view.groups[g].all);
+			group_label(out, &m->view, &m->view.groups[g].all);
 			value(out, f->kind, f->narrow ? *(const uint32_t *)member :
 			      *(const uint64_t *)member);
 		}

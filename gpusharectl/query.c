@@ -2,6 +2,8 @@
 #include "query.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +87,27 @@ static int take_group_on(struct gs_ctl *ctl, struct gs_group_on *on, uint64_t gr
 	return rc == -ENOENT || rc == -ENODEV ? 0 : rc;
 }
 
+bool gs_group_is_part(const struct gpushare_share *group)
+{
+	return group->kind == GPUSHARE_GROUP_USER || group->kind == GPUSHARE_GROUP_CONTAINER;
+}
+
+/* A tenant's part has its group's path: what tells them apart is whose it is. */
+static void name_part(struct gpushare_share *group)
+{
+	size_t n = strlen(group->path), room = sizeof(group->path) - n;
+	const struct passwd *user = NULL;
+
+	if (group->kind == GPUSHARE_GROUP_USER)
+		user = getpwuid((uid_t)group->tenant);
+	if (user)
+		snprintf(group->path + n, room, "@%.64s", user->pw_name);
+	else
+		snprintf(group->path + n, room, "@%s%llu",
+			 group->kind == GPUSHARE_GROUP_USER ? "" : "container:",
+			 (unsigned long long)group->tenant);
+}
+
 static int take_groups(struct gs_ctl *ctl, struct gs_view *view)
 {
 	struct gs_group_view *g;
@@ -111,6 +134,8 @@ static int take_groups(struct gs_ctl *ctl, struct gs_view *view)
 		if (g->all.group <= after)
 			return -EPROTO;
 		g->all.path[sizeof(g->all.path) - 1] = 0;
+		if (gs_group_is_part(&g->all))
+			name_part(&g->all);
 		g->on = calloc(view->nr_devices + 1, sizeof(*g->on));
 		if (!g->on)
 			return -ENOMEM;
@@ -164,14 +189,43 @@ static int by_path(const void *a, const void *b)
 	return (*s == '/' ? 1 : *s) - (*t == '/' ? 1 : *t);
 }
 
-static void find_depths(struct gs_view *view)
+/* The @i-th is the @n-th from now on. */
+static void place(struct gs_view *view, size_t i, size_t n, unsigned int depth)
 {
-	const struct gs_group_view *above;
+	struct gs_group_view g = view->groups[i];
+
+	g.depth = depth;
+	memmove(&view->groups[n + 1], &view->groups[n], (i - n) * sizeof(g));
+	view->groups[n] = g;
+}
+
+/* Those below @parent come next, in the order in which they are; @n have their place. */
+static void place_below(struct gs_view *view, uint64_t parent, unsigned int depth, size_t *n)
+{
 	size_t i;
 
+	for (i = *n; i < view->nr_groups; i++) {
+		if (view->groups[i].all.parent != parent)
+			continue;
+		place(view, i, *n, depth);
+		i = (*n)++;
+		place_below(view, view->groups[i].all.group, depth + 1, n);
+		i = *n - 1;
+	}
+}
+
+/* Parts, and what their tenants make, don't lie where their paths would have them. */
+static void place_in_tree(struct gs_view *view)
+{
+	size_t i, n = 0;
+
 	for (i = 0; i < view->nr_groups; i++) {
-		above = gs_view_group(view, view->groups[i].all.parent);
-		view->groups[i].depth = above && above < &view->groups[i] ? above->depth + 1 : 0;
+		if (gs_view_group(view, view->groups[i].all.parent))
+			continue;
+		place(view, i, n, 0);
+		i = n++;
+		place_below(view, view->groups[i].all.group, 1, &n);
+		i = n - 1;
 	}
 }
 
@@ -194,7 +248,7 @@ int gs_view_take(struct gs_ctl *ctl, struct gs_view *view, unsigned int what)
 	}
 	if (view->nr_groups)
 		qsort(view->groups, view->nr_groups, sizeof(*view->groups), by_path);
-	find_depths(view);
+	place_in_tree(view);
 	return 0;
 }
 

@@ -41,6 +41,9 @@ struct gs_view {
 int gs_view_take(struct gs_ctl *ctl, struct gs_view *view, unsigned int what);
 void gs_view_free(struct gs_view *view);
 
+/* A tenant's part of a group, which can't be given a share. */
+bool gs_group_is_part(const struct gpushare_share *group);
+
 const struct gs_group_view *gs_view_group(const struct gs_view *view, uint64_t id);
 const struct gs_device_view *gs_view_device(const struct gs_view *view, uint32_t id);
 size_t gs_view_device_index(const struct gs_view *view, uint32_t id);

@@ -30,11 +30,19 @@ static const struct gs_option show_options[] = {
 static int refused(const struct gs_view *view, const char *text, const struct gpushare_share *asked,
 		   int rc)
 {
-	const struct gs_group_view *g = gs_view_group(view, asked->group);
+	const struct gs_group_view *g = gs_view_group(view, asked->group), *above;
 	char wanted[GS_AMOUNT], left[GS_AMOUNT];
 
+	if (g && gs_group_is_part(&g->all))
+		return gs_error(GS_EXIT_REFUSED, text, "a tenant's part can't be given a share: give "
+				"one to the cgroup that its programs are in");
 	if (rc != -EBUSY)
 		return gs_call_error(text, rc);
+	above = g ? gs_view_group(view, g->all.parent) : NULL;
+	if (above && gs_group_is_part(&above->all))
+		return gs_error(GS_EXIT_REFUSED, text, "min refused: it divides %s, what its user "
+				"has, which was guaranteed nothing; an administrator can give it a "
+				"min itself, if it is a cgroup", above->all.path);
 	return gs_error(GS_EXIT_REFUSED, text, "min=%s refused: the groups beside it%s%s have too "
 			"much guaranteed already; at most %s is free",
 			gs_permille(wanted, asked->min_permille), g && g->all.parent ? " under " : "",

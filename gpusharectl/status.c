@@ -87,7 +87,7 @@ static void show_clients(const struct gs_ctl *ctl, const struct gs_view *before,
 		c = &now->clients[i];
 		if (device && c->device != device)
 			continue;
-		g = gs_view_group(now, c->group);
+		g = gs_view_group(now, c->part ? c->part : c->group);
 		rate = gs_client_rate(before, c);
 		gs_table_cell(&t, "%s", g ? g->all.path : "?");
 		gs_table_cell(&t, "%d", c->pid);

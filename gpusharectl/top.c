@@ -170,7 +170,7 @@ static size_t client_rows(struct top *t, const struct gs_view *before, const str
 		c = &now->clients[i];
 		if (t->device && c->device != t->device)
 			continue;
-		g = gs_view_group(now, c->group);
+		g = gs_view_group(now, c->part ? c->part : c->group);
 		d = gs_view_device_index(now, c->device);
 		rate = gs_client_rate(before, c);
 		r = &rows[n];

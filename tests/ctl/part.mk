@@ -16,7 +16,7 @@ $(O)/tests/ctl/libnvidia-ml.so.1: $(call pic-objs,tests/ctl/nvml.c)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^
 checkdeps-y += $(O)/tests/ctl/libnvidia-ml.so.1
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/ctl/nvml.c))
-tests-y += $(addprefix tests/ctl/,commands.sh config.sh driver.sh hostile.sh json.sh pages.sh run.sh terminal.sh)
+tests-y += $(addprefix tests/ctl/,commands.sh config.sh driver.sh hostile.sh json.sh pages.sh run.sh terminal.sh users.sh)
 
 ctl-words := $(addprefix gpusharectl/,amount.c config.c json.c props.c term.c)
 $(call program,tests/ctl/words,tests/ctl/words.c $(ctl-words))

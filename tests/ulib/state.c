@@ -204,8 +204,6 @@ TEST(no_memory_for_the_state)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	SKIP("a sanitizer needs the memory itself");
 #endif
-	if (getenv("TEST_VALGRIND"))
-		SKIP("valgrind needs the memory itself");
 	world_make(&w);
 	/* So that what is freed goes back, and what is large must be had anew. */
 	setenv("MALLOC_TRIM_THRESHOLD_", "4096", 1);

@@ -232,13 +232,17 @@ __attribute__((noreturn)) static void maker_run(int line)
 {
 	int files[GS_WIRE_FILES_MAX];
 	unsigned int n;
+	ssize_t got;
 	char c;
 
 	prctl(PR_SET_NAME, "gpushared-make");
 	signal(SIGCHLD, SIG_IGN);
 	dup2(line, 3);
 	closefrom(cgroup_root(4));
-	while (receive(3, &c, 1, files, &n, 0) == 1 && n == 1) {
+	/* Short of something, it tries again. */
+	while ((got = receive(3, &c, 1, files, &n, 0))) {
+		if (got != 1 || n != 1)
+			continue;
 		if (!make_process(0)) {
 			dup2(files[0], 3);
 			close(files[0]);

@@ -325,6 +325,7 @@ static int show(struct top *t, const struct gs_view *before, const struct gs_vie
 	if (t->ctl->json) {
 		gs_answer_begin(&j, t->ctl, "status");
 		gs_json_string(&j, "arbiter", gs_transport_path(t->ctl->arbiter));
+		gs_json_unsigned(&j, "turned_away", gs_transport_turned_away(t->ctl->arbiter));
 		gs_devices_json(&j, now);
 		gs_groups_json(&j, now, t->device);
 		gs_clients_json(&j, now);

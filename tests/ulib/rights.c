@@ -345,33 +345,50 @@ TEST(a_containers_root_is_no_admin)
 	remove_all();
 }
 
+/* Tells its id by @weak, and stays until @proof has something for it. */
 static void name_one(void)
 {
 	struct gpushare_share s = { .mask = GPUSHARE_SHARE_WEIGHT, .weight = 91 };
+	char c;
 
 	EXPECT_EQ(0, group_set(&w, "name", &s));
 	EXPECT_LE(GPUSHARE_PART_FIRST, s.parent);
 	EXPECT_GE(write(weak, &s.group, sizeof(s.group)), 0);
+	EXPECT_EQ(1, read(proof, &c, 1));
 }
 
 /* The user ids of two containers are the same, their groups of one name aren't. */
 TEST(containers_dont_meet_in_a_named_group)
 {
+	int tell[2], stay[2], status, i;
 	struct gpushare_share s;
 	uint64_t id[2];
-	int tell[2], i;
+	pid_t pid[2];
 
 	set_up();
 	ONLY_DAEMON(&w, "named groups");
 	ASSERT_EQ(0, pipe(tell));
+	ASSERT_EQ(0, pipe(stay));
 	weak = tell[1];
+	proof = stay[0];
+	/* Both at once: the number of one that has gone may be another's. */
 	for (i = 0; i < 2; i++) {
-		as_containers_root(false, name_one);
+		fflush(NULL);
+		pid[i] = fork();
+		if (!pid[i]) {
+			as_containers_root(false, name_one);
+			_exit(test_failures ? 1 : 0);
+		}
 		ASSERT_EQ((ssize_t)sizeof(id[i]), read(tell[0], &id[i], sizeof(id[i])));
 		EXPECT_EQ(0, share_get(&w, id[i], &s));
 		EXPECT_EQ(91, s.weight);
 	}
 	EXPECT_NE(id[0], id[1]);
+	EXPECT_EQ(2, write(stay[1], "..", 2));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
 	remove_all();
 }
 

@@ -2,7 +2,7 @@
 # The libcuda wrapper: everything that it needs is in it, but the C library, and
 # nothing but CUDA's names shows.
 cuda-c := $(sort $(wildcard ulib/cuda/*.c)) $(wildcard ulib/slicer/*.c)
-cuda-xform := $(sort $(wildcard xform/ptx/*.c)) xform/common.c
+cuda-xform := $(sort $(wildcard xform/ptx/*.c)) xform/common.c xform/reserved.c
 cuda-xform += $(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c)
 cuda-objs := $(call pic-objs,$(cuda-c) $(cuda-xform)) $(O)/pic/ulib/cuda/entry.o
 cuda-so := $(O)/cuda/libcuda.so.1
@@ -11,7 +11,7 @@ cflags-ulib/cuda := -Iulib -I$(O)/ulib/cuda -fno-semantic-interposition $(if $(S
 # What was transformed is kept on disk under a key that names the transformer: by its
 # sources, as nobody remembers to count up a number.
 cuda-xform-id := $(O)/ulib/cuda/xform_id.h
-$(cuda-xform-id): $(sort $(wildcard xform/ptx/*.[ch] xform/include/*.h)) xform/common.c
+$(cuda-xform-id): $(sort $(wildcard xform/ptx/*.[ch] xform/include/*.h)) xform/common.c xform/reserved.c
 	$(Q)mkdir -p $(@D)
 	$(Q)cat $^ | sha256sum | sed 's/^\([0-9a-f]*\).*/#define GS_XFORM_ID "\1"/' >$@
 $(O)/pic/ulib/cuda/image.o: $(cuda-xform-id)

@@ -4,7 +4,7 @@
 # It is left out where OpenCL's headers aren't.
 opencl-headers := $(wildcard /usr/include/CL/cl_layer.h)
 opencl-src := $(wildcard ulib/opencl/*.c ulib/slicer/*.c xform/opencl/*.c xform/spirv/*.c) \
-	xform/common.c
+	xform/common.c xform/reserved.c
 opencl-so := $(O)/lib/gpushare/libgpushare-opencl.so
 cflags-ulib/opencl = $(ulib-flags) $(ulib-tsan)
 

@@ -60,7 +60,7 @@ enum word {
 
 /* struct symbol.flags */
 #define S_TYPE		0x1u	/* a typedef's name */
-#define S_TAKEN		0x2u	/* begins with gsx_ */
+#define S_TAKEN		0x2u	/* one that we add has it in it */
 #define S_VOLATILE	0x4u	/* a typedef or a member that is volatile */
 #define S_POINTER	0x8u	/* a typedef that is or may hold a pointer */
 #define S_SPACE		0x10u	/* a typedef of __local or __constant things */

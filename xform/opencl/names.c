@@ -4,6 +4,7 @@
 
 #include "cl.h"
 #include "device.h"
+#include "../reserved.h"
 
 struct entry {
 	const char *name;
@@ -97,18 +98,13 @@ static const struct entry families[] = {
 	{ "read_image", W_READ_IMAGE, 0 }, { "write_image", W_WRITE_IMAGE, 0 },
 	{ "get_image_", W_PURE, 0 }, { "convert_", W_PURE, 0 }, { "as_", W_PASS, 0 },
 	{ "work_group_", W_COLLECTIVE, 0 }, { "sub_group_barrier", W_SUB_BARRIER, 0 },
-	/* AMD's, Intel's, NVIDIA's, PoCL's, SPIR-V's, and all of them as compilers name them */
+	/* as compilers name what stands behind them */
 	{ "__builtin_amdgcn_workgroup_", W_INNER, 0 }, { "__builtin_amdgcn_grid_", W_INNER, 0 },
 	{ "__builtin_amdgcn_dispatch_", W_INNER, 0 }, { "__builtin_amdgcn_queue_", W_INNER, 0 },
 	{ "__builtin_amdgcn_kernarg_", W_INNER, 0 }, { "__builtin_amdgcn_s_getreg", W_INNER, 0 },
 	{ "__builtin_amdgcn_implicitarg_", W_INNER, 0 }, { "__builtin_r600_", W_INNER, 0 },
 	{ "__builtin_IB_", W_INNER, 0 }, { "__builtin_ptx_", W_INNER, 0 },
-	{ "__builtin_spirv_", W_INNER, 0 }, { "__nvvm_", W_INNER, 0 }, { "__spirv_", W_INNER, 0 },
-	{ "__ockl_", W_INNER, 0 }, { "__builtin_get_", W_INNER, 0 },
-	{ "_group_id_", W_INNER, 0 }, { "_num_groups_", W_INNER, 0 },
-	{ "_global_offset_", W_INNER, 0 }, { "_global_size_", W_INNER, 0 },
-	{ "_local_id_", W_INNER, 0 }, { "_local_size_", W_INNER, 0 },
-	{ "_work_dim", W_INNER, 0 }, { "_cl_get_", W_INNER, 0 }, { "_pocl_", W_INNER, 0 },
+	{ "__builtin_spirv_", W_INNER, 0 }, { "__builtin_get_", W_INNER, 0 },
 	{ "_Z", W_INNER, 0 },
 	{ "sub_group_", W_SUB_GROUP, 0 }, { "intel_sub_group_", W_SUB_GROUP, 0 },
 };
@@ -226,7 +222,7 @@ static void classify(struct job *j, struct symbol *y)
 
 	if (y->len < 2)
 		return;
-	if (y->len >= 4 && !memcmp(s, "gsx_", 4))
+	if (gsx_name_is_ours(s, y->len))
 		y->flags |= S_TAKEN;
 	if (find_word(y, s) || find_type(y, s)) {
 		/* integers as wide as a pointer may carry one */
@@ -239,6 +235,10 @@ static void classify(struct job *j, struct symbol *y)
 		return;
 	if (find_family(y, s, families, sizeof(families) / sizeof(*families)))
 		return;
+	if (gsx_name_is_inner(s, y->len)) {
+		y->word = W_INNER;
+		return;
+	}
 	/* not OpenCL C's: a device's own, and who knows what they tell */
 	if (starts(y, s, "__") || starts(y, s, "get_"))
 		y->flags |= S_OWN;

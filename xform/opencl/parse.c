@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cl.h"
+#include "../reserved.h"
 
 static bool opens(uint16_t p)
 {
@@ -58,7 +59,7 @@ void cl_read_tokens(struct job *j)
 		if (t.kind == LEX_NAME) {
 			k->x = cl_symbol_of(j, t.pos, t.len);
 			if (j->syms[k->x].flags & S_TAKEN)
-				cl_fail(j, -EEXIST, t.line, "a name begins with gsx_");
+				cl_fail(j, -EEXIST, t.line, GSX_OURS_TEXT);
 		} else if (t.kind == LEX_OTHER) {
 			cl_fail(j, -EINVAL, t.line, "a character that begins nothing");
 		} else if (opens(t.punct)) {
@@ -295,8 +296,6 @@ struct declaration {
 	uint16_t size;		/* in bytes, 0: not known */
 };
 
-static const char inner_text[] = "a name that devices give to what is their own";
-
 static void add_function(struct job *j, const struct declaration *d, uint32_t at)
 {
 	struct fn *f = PUSH(j, j->fns, j->n_fns, j->cap_fns);
@@ -308,8 +307,10 @@ static void add_function(struct job *j, const struct declaration *d, uint32_t at
 		.body = NONE, .end = at, .next = NONE, .kernel = d->kernel,
 	};
 	if (is(j, at, '{')) {
-		if (y->word == W_INNER)
-			cl_fail(j, -EINVAL, j->toks[d->name].line, inner_text);
+		/* others are mangled by their parameters, and overload what they are named as */
+		if (y->word == W_INNER ||
+		    (d->kernel && gsx_name_is_device(j->text + y->pos, y->len)))
+			cl_fail(j, -EINVAL, j->toks[d->name].line, GSX_DEVICE_TEXT);
 		f->body = at;
 		f->end = j->toks[at].x;
 	}
@@ -356,7 +357,7 @@ static void note_names(struct job *j, const struct declaration *d, uint32_t to)
 						(d->star || d->address ? S_ADDRESS : 0) |
 						(d->pointer || !d->known_type ? S_POINTER : 0);
 				else if (word(j, name) == W_INNER && (value || !d->is_extern))
-					cl_fail(j, -EINVAL, j->toks[name].line, inner_text);
+					cl_fail(j, -EINVAL, j->toks[name].line, GSX_DEVICE_TEXT);
 				else
 					y->flags |= (value || !d->is_extern ? S_HERE : S_EXTERN) |
 						S_PROGRAM | (d->changes ? S_GLOBAL : 0) |

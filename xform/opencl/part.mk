@@ -17,7 +17,7 @@ $(call fuzzer,cpp,tests/fuzz/cpp.c $(opencl-front),-Ixform/opencl,)
 opencl-back := $(addprefix xform/opencl/,memory.c names.c parse.c expr.c call.c declare.c body.c \
 	judge.c write.c workers.c link.c transform.c launch.c told.c)
 
-$(call archive,libgsopencl.a,$(opencl-front) $(opencl-back) xform/common.c)
+$(call archive,libgsopencl.a,$(opencl-front) $(opencl-back) xform/common.c xform/reserved.c)
 all-y += $(O)/libgsopencl.a
 
 $(call program,tests/xform/opencl/launch,tests/xform/opencl/launch.c,$(O)/libgsopencl.a)
@@ -28,7 +28,7 @@ $(foreach t,$(opencl-cut-tests),$(call program,$(t),$(t).c,$(O)/libgsopencl.a))
 tests-y += $(addprefix $(O)/,$(opencl-cut-tests))
 tests-y += tests/xform/opencl/gsxform.sh
 checkdeps-y += $(O)/gsxform
-$(call fuzzer,opencl,tests/fuzz/opencl.c $(opencl-front) $(opencl-back) xform/common.c,,)
+$(call fuzzer,opencl,tests/fuzz/opencl.c $(opencl-front) $(opencl-back) xform/common.c xform/reserved.c,,)
 
 $(call program,tests/bench/opencl-xform,tests/bench/opencl-xform.c,$(O)/libgsopencl.a)
 bench-y += opencl-xform:$(O)/tests/bench/opencl-xform

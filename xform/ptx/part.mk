@@ -6,7 +6,7 @@ ptx-back := $(addprefix xform/ptx/,facts.c outside.c state.c waits.c shadow.c cf
 	pointers.c text.c report.c rewrite.c prologue.c transform.c)
 
 $(call archive,libptx.a,$(ptx-front))
-$(call archive,libgsxform.a,$(ptx-front) $(ptx-back) xform/common.c)
+$(call archive,libgsxform.a,$(ptx-front) $(ptx-back) xform/common.c xform/reserved.c)
 $(call program,gsxform,$(addprefix xform/,gsxform.c gsxform_cl.c gsxform_spv.c),\
 	$(addprefix $(O)/,libgsspirv.a libgsopencl.a libgsxform.a xform/libgsfatbin.a))
 all-y += $(O)/libgsxform.a $(O)/gsxform
@@ -19,7 +19,7 @@ tests-y += $(O)/tests/xform/ptx/transform
 
 $(call program,tests/xform/ptx/broken,tests/xform/ptx/broken.c,$(O)/libgsxform.a)
 tests-y += $(O)/tests/xform/ptx/broken
-$(call fuzzer,ptx,tests/fuzz/ptx.c $(ptx-front) $(ptx-back) xform/common.c,,)
+$(call fuzzer,ptx,tests/fuzz/ptx.c $(ptx-front) $(ptx-back) xform/common.c xform/reserved.c,,)
 
 $(call program,tests/bench/ptx,tests/bench/ptx.c,$(O)/libgsxform.a)
 $(O)/tests/bench/ptx: $(O)/gsxform

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "transform.h"
+#include "../reserved.h"
 
 static int fail(struct gsx_result *res, struct pool *pool, const struct gsx_options *opt, int err,
 		uint32_t line, const char *text)
@@ -217,7 +218,7 @@ int gsx_ptx_transform(const char *text, size_t len, const struct gsx_options *gi
 	ours = memmem(text, len, "gsx_", 4);
 	if (ours)
 		return fail(res, pool, &opt, -EEXIST, line_at(text, ours),
-			    "names with gsx_ in them are kept for the transformer");
+			    GSX_OURS_TEXT);
 	err = ptx_parse(&m, text, len, opt.file, limit);
 	if (err)
 		err = fail(res, pool, &opt, err, m.err_line, m.err_text);

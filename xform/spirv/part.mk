@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The transformer for SPIR-V.
 
-spirv-c := $(addprefix xform/spirv/,read.c facts.c flow.c waits.c write.c workers.c transform.c)
+spirv-c := $(addprefix xform/spirv/,read.c facts.c flow.c waits.c write.c workers.c transform.c) \
+	xform/reserved.c
 
 $(call archive,libgsspirv.a,$(spirv-c))
 all-y += $(O)/libgsspirv.a

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "spv.h"
+#include "../reserved.h"
 
 #define MAGIC		0x07230203u
 #define MAX_WORDS	(1u << 28)
@@ -348,6 +349,17 @@ static void read_import(struct spv *s, uint32_t at)
 		*set = SET_OTHER;
 }
 
+/* By such names a device's own functions and variables, or ours, could be replaced. */
+static void check_name(struct spv *s, uint32_t at, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (gsx_name_is_device(name, len))
+		spv_error(s, -EINVAL, at, GSX_DEVICE_TEXT);
+	else if (op_of(s, at) != OP_NAME && gsx_name_is_ours(name, len))
+		spv_error(s, -EEXIST, at, GSX_OURS_TEXT);
+}
+
 static void read_entry(struct spv *s, uint32_t at)
 {
 	uint32_t words = string_words(s, at + 3, at + len_of(s, at));
@@ -366,6 +378,7 @@ static void read_entry(struct spv *s, uint32_t at)
 	e = &s->entries[s->n_entries++];
 	e->word = at;
 	e->name = string_of(s, at + 3, words);
+	check_name(s, at, e->name);
 }
 
 static void read_function(struct spv *s, uint32_t at)
@@ -573,47 +586,6 @@ static void check_builtins(struct spv *s)
 
 #define SPIRV_VARIABLE	"__spirv_BuiltIn"
 
-/*
- * Names by which devices find, in what a module becomes, the functions and variables
- * behind the built-ins and behind what a worker is made of: get_group_id, and as it is
- * mangled, _Z12get_group_idj.
- */
-static bool is_inner_name(const struct spv *s, uint32_t at, uint32_t end)
-{
-	static const char *const exact[] = {
-		"get_work_dim", "get_global_size", "get_global_id", "get_local_size",
-		"get_enqueued_local_size", "get_local_id", "get_num_groups", "get_group_id",
-		"get_global_offset", "get_global_linear_id", "get_local_linear_id",
-		"get_sub_group_size", "get_max_sub_group_size", "get_num_sub_groups",
-		"get_enqueued_num_sub_groups", "get_sub_group_id", "get_sub_group_local_id",
-		"barrier", "work_group_barrier", "atomic_add", "atom_add", "atomic_fetch_add",
-		"atomic_fetch_add_explicit",
-	};
-	static const char *const begins[] = {
-		"__spirv_", "llvm.", "_group_id_", "_num_groups_", "_global_offset_",
-		"_global_size_", "_local_id_", "_local_size_", "_work_dim", "_cl_get_", "_pocl_",
-		"pocl_", "__pocl_", "__ockl_", "__oclc_", "__builtin_", "__nvvm_", "__amdgcn_",
-	};
-	char text[64] = "", *name = text;
-	uint32_t i, len;
-
-	for (i = 0; i + 1 < sizeof(text) && at + i / 4 < end; i++)
-		text[i] = s->w[at + i / 4] >> i % 4 * 8;
-	len = strlen(text);
-	if (text[0] == '_' && text[1] == 'Z' && text[2] >= '1' && text[2] <= '9') {
-		unsigned long n = strtoul(text + 2, &name, 10);
-
-		len = n < strlen(name) ? n : strlen(name);
-	}
-	for (i = 0; i < sizeof(exact) / sizeof(*exact); i++)
-		if (len == strlen(exact[i]) && !memcmp(name, exact[i], len))
-			return true;
-	for (i = 0; i < sizeof(begins) / sizeof(*begins); i++)
-		if (len >= strlen(begins[i]) && !memcmp(name, begins[i], strlen(begins[i])))
-			return true;
-	return false;
-}
-
 static void read_size(struct spv *s, uint32_t at, uint32_t reqd[3])
 {
 	uint32_t i, id;
@@ -642,10 +614,6 @@ static void resolve_entries(struct spv *s)
 			spv_error(s, -EINVAL, e->word, "an entry point without its function");
 			return;
 		}
-		if (is_inner_name(s, e->word + 3, e->word + len_of(s, e->word))) {
-			spv_error(s, -EINVAL, e->word, "what has the name of what is a device's own");
-			return;
-		}
 		e->fn = fn - 1;
 		s->fns[fn - 1].entry = true;
 		if (op_of(s, s->ids[s->w[s->fns[fn - 1].word + 1]].def) != OP_TYPE_VOID)
@@ -665,7 +633,7 @@ static void resolve_entries(struct spv *s)
 
 static void read_name(struct spv *s, uint32_t at, uint32_t from)
 {
-	uint32_t id = s->w[at + 1], end = at + len_of(s, at), def, fn;
+	uint32_t id = s->w[at + 1], end = at + len_of(s, at), words, def, fn;
 	const struct built_in *b;
 
 	if (id >= s->bound || !s->ids[id].def)
@@ -673,8 +641,6 @@ static void read_name(struct spv *s, uint32_t at, uint32_t from)
 	def = s->ids[id].def;
 	fn = s->fn_of_id[id];
 	if (!(fn && s->fns[fn - 1].label) && op_of(s, def) != OP_VARIABLE)
-		return;
-	if (!is_inner_name(s, from, end))
 		return;
 	b = s->ids[id].builtin ? built_in_of(s->ids[id].number) : NULL;
 	if (b && spv_string_is(s, from, end, SPIRV_VARIABLE, true)) {
@@ -688,10 +654,11 @@ static void read_name(struct spv *s, uint32_t at, uint32_t from)
 	/* variables that aren't here are refused where they are used */
 	if (!fn && !b && s->ids[id].imported)
 		return;
-	spv_error(s, -EINVAL, at, "what has the name of what is a device's own");
+	words = string_words(s, from, end);
+	check_name(s, at, string_of(s, from, words ? words : end - from));
 }
 
-/* Names, by which a device's own functions and variables could be replaced. */
+/* Of functions and variables. An OpName is none that others see, but devices make it one. */
 static void check_names(struct spv *s)
 {
 	uint32_t at;

@@ -197,6 +197,10 @@ TEST(hidden_calls)
 	EXPECT_EQ(-EINVAL, cut("size_t _group_id_x;"));
 	EXPECT_EQ(-EINVAL, cut("extern size_t row __asm__(\"_group_id_x\");"));
 	EXPECT_EQ(-EINVAL, cut("size_t own(uint d) __attribute__((alias(\"_Z12get_group_idj\")));"));
+	EXPECT_EQ(-EINVAL, cut("__kernel void _pocl_k(__global int *o) { *o = 1; }"));
+	EXPECT_EQ(-EINVAL, cut("__kernel void get_group_id(__global int *o) { *o = 1; }"));
+	EXPECT_EQ(-EINVAL, cut("int __ockl_get_group_id(int d) { return d; }"));
+	EXPECT_EQ(0, cut("__kernel void get_group_ids(__global int *o) { *o = 1; }"));
 	/* a variable of the program's own, said twice; and a local one of such a name */
 	EXPECT_STREQ("", why("extern __constant int tab[2]; __constant int tab[2] = { 1, 2 };\n"
 			     "__kernel void k(__global int *o) { int _group_id_x = tab[0];"
@@ -463,7 +467,8 @@ TEST(what_is_not_read_is_refused_whole)
 	EXPECT_EQ(-EINVAL, cut("int (f)(int a) { return get_group_id(a); }"));
 	EXPECT_EQ(-EINVAL, cut("__kernel void k() { @ }"));
 	EXPECT_EQ(-EEXIST, cut("int gsx_x;"));
-	EXPECT_EQ(0, cut("int xgsx_;"));
+	EXPECT_EQ(-EEXIST, cut("__kernel void k__gsx_slice(__global int *o) { *o = 1; }"));
+	EXPECT_EQ(0, cut("int xgsx;"));
 	EXPECT_EQ(0, cut(""));
 	EXPECT_EQ(0, cut_result.n_kernels);
 }

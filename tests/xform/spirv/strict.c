@@ -158,13 +158,6 @@ TEST(hidden_ids)
 				     "OpName %f \"get_group_id\"\n", .code = define } },
 		{ ":device's own", { .decorations = "OpDecorate %f 41 \"_Z10atomic_addPU3AS1Vjj\" 0\n",
 				     .code = define } },
-		{ ":device's own", { .entries = "OpEntryPoint 6 %k \"_cl_get_thing\" %gid\n",
-				     .code = K("") } },
-		{ ":device's own", { .entries = "OpEntryPoint 6 %k \"get_group_id\" %gid\n",
-				     .code = K("") } },
-		{ ":device's own", { .entries = "OpEntryPoint 6 %k \"_pocl_k\" %gid\n",
-				     .code = K("") } },
-		{ "", { .entries = "OpEntryPoint 6 %k \"get_group_ids\" %gid\n", .code = K("") } },
 		{ "", { .decorations = "OpDecorate %f 41 \"_Z7get_rowj\" 0\n", .code = define } },
 		/* a variable of the device's */
 		{ "slice extern-call workers extern-call workers program-scope",
@@ -209,6 +202,34 @@ TEST(hidden_ids)
 	};
 
 	CHECK(e);
+}
+
+/* Entry points are found by their names, too; a worker's variable begins with its kernel's. */
+TEST(names_of_entry_points)
+{
+#define ENTRY(name) { .entries = "OpEntryPoint 6 %k \"" name "\" %gid %lid\n", .code = K("") }
+	const struct expect e[] = {
+		{ ":device's own", ENTRY("get_group_id") },
+		{ ":device's own", ENTRY("_Z12get_group_idj") },
+		{ ":device's own", ENTRY("_cl_get_group_id") },
+		{ ":device's own", ENTRY("_pocl_kernel") },
+		{ ":device's own", ENTRY("_Z99_pocl_kernel") },
+		{ ":device's own", ENTRY("llvm.memcpy") },
+		{ ":device's own", ENTRY("llvm") },
+		{ ":device's own", ENTRY("_Z4llvm") },
+		{ ":kept for", ENTRY("k__gsx_slice") },
+		{ ":kept for", { .decorations = "OpDecorate %k 41 \"gsx_k\" 0\n", .code = K("") } },
+		{ "", ENTRY("_Z") },
+		{ "", ENTRY("_Z0") },
+		{ "", ENTRY("_Z20get_group_id_of_minej") },
+		{ "", ENTRY("get_group_ids") },
+		{ "", ENTRY("llvm_bench") },
+		{ "", ENTRY("") },
+	};
+
+	CHECK(e);
+	EXPECT_EQ(-EINVAL, cut(&e[0].text));
+	EXPECT_EQ(-EEXIST, cut(&e[8].text));
 }
 
 /* A second import of OpenCL.std is OpenCL.std, too: vstore4 writes. */

@@ -12,4 +12,4 @@ fi
 export GPUSHARE_ARBITER=/dev/gpushare VM_ENV="GPUSHARE_ARBITER FULL"
 [ -z "${FULL:-}" ] || export GS_LIMIT=6000 LIMIT=6600
 # shellcheck disable=SC2086
-exec tests/vm/check -p "$dir/suite" -p "$dir/attacks" ${VM_KERNELS:-6.12}
+exec tests/vm/check -p "$dir/suite" ${VM_KERNELS:-6.12}

@@ -7,4 +7,5 @@ $(call hostile-test,suite)
 $(call hostile-test,attacks)
 checkdeps-y += $(addprefix $(O)/tests/hostile/,suite attacks)
 alone-y += tests/hostile/daemon.sh $(O)/tests/hostile/attacks $(if $(wildcard Kbuild),tests/hostile/module-vm.sh)
+tests-y += $(if $(wildcard Kbuild),tests/hostile/attacks-vm.sh)
 bench-y += hostile:tests/hostile/table

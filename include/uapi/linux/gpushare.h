@@ -44,11 +44,12 @@
  * shares. Who the tenant is, is found when a client is attached, by what the kernel
  * knows of the process:
  *
- *  - what runs below a user namespace is the one's who made the outermost, unless
+ *  - in a pid namespace below the arbiter's it is a container, known by the outermost
+ *    of these; but if a user made that one, in a user namespace, it is that user's;
+ *  - else, below a user namespace, it is the user's who made the outermost, unless
  *    that was root;
- *  - else, in a pid namespace below the first, it is a container, known by the
- *    outermost of these; or by its cgroup namespace if root made that for it;
- *  - else it is the user's, by the real user id.
+ *  - else it is the user's, by the real user id (the daemon: by the id with which it
+ *    connected).
  *
  * A cgroup's share that was set by somebody without CAP_SYS_ADMIN divides what that
  * tenant has: its group hangs below the tenant's part of the next group above,

@@ -76,6 +76,19 @@ static void take_over(struct gpushare *g)
 	event_word = &gate->event;
 }
 
+/*
+ * Would it sleep? Not if the daemon hears of its request just now, and changes the word:
+ * then it looks again, and comes back.
+ */
+static bool would_sleep(const uint32_t *word, uint32_t value)
+{
+	const struct gpushare_grant_page *page = (const void *)
+		((const char *)word - offsetof(struct gpushare_grant_page, wake));
+
+	EXPECT_TRUE(WAIT_FOR(get(page->word) & GPUSHARE_WAITING));
+	return get(*word) == value;
+}
+
 long syscall(long nr, ...)
 {
 	static long (*next)(long nr, ...);
@@ -93,7 +106,8 @@ long syscall(long nr, ...)
 	op = nr == SYS_futex ? (int)a[1] & FUTEX_CMD_MASK : -1;
 	if (op == FUTEX_WAIT_BITSET && (uint32_t *)a[0] == get(event_word))
 		add(event_waits, 1);
-	if (op == FUTEX_WAIT_BITSET && (uint32_t *)a[0] == get(wake_word)) {
+	if (op == FUTEX_WAIT_BITSET && (uint32_t *)a[0] == get(wake_word) &&
+	    (get(wakes) || would_sleep((uint32_t *)a[0], (uint32_t)a[2]))) {
 		add(about_to_sleep, 1);
 		EXPECT_TRUE(WAIT_FOR(get(wakes) >= wakes_before_sleep));
 	}

@@ -229,7 +229,7 @@ static pid_t busy(uid_t uid, const char *group)
 	return pid;
 }
 
-TEST(a_users_clients_stand_in_its_part)
+TEST_LIMIT(a_users_clients_stand_in_its_part, 240)
 {
 	struct gpushare_share part, root;
 	pid_t a, b, c;
@@ -259,7 +259,9 @@ TEST(a_users_clients_stand_in_its_part)
 	EXPECT_TRUE(WAIT_FOR(part_with(a).entitled_permille == 1000));
 	tenant_stop(a);
 	tenant_stop(b);
-	EXPECT_TRUE(WAIT_FOR(!users_part(1, ONE) && !users_part(1, TWO)));
+	/* Who was ahead when all left is forgiven after a minute, as nobody runs. */
+	EXPECT_TRUE(WAIT_FOR(!users_part(1, ONE) && !users_part(1, TWO)) ||
+		    WAIT_FOR(!users_part(1, ONE) && !users_part(1, TWO)));
 	world_remove(&w);
 }
 

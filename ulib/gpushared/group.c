@@ -154,7 +154,7 @@ static void drop_part(struct group *part)
 static int make_below(uint64_t id, struct group *up, uint64_t maker, bool admin, const char *path,
 		      struct group **group)
 {
-	struct room_taken room = { NULL };
+	struct room_taken room = { 0 };
 	char *copy = strdup(path);
 	struct group *place;
 	int err = copy ? room_take(&room, ROOM_GROUPS, path, maker, admin) : -ENOMEM;

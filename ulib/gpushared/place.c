@@ -213,6 +213,16 @@ static int leave_it_to(pid_t other, bool wait)
 	return GS_DAEMON_THERE;
 }
 
+/* What is left of one that has just ended lets go of its socket in a moment. */
+static bool somebody_stays(void)
+{
+	int i;
+
+	for (i = 0; i < 100 && somebody_listens(); i++)
+		usleep(10000);
+	return i == 100;
+}
+
 static int make_socket(int *listener)
 {
 	struct stat st;
@@ -224,7 +234,7 @@ static int make_socket(int *listener)
 			say("%s: is there and is no socket; name another --socket", addr.sun_path);
 			return EXIT_CANT;
 		}
-		if (somebody_listens())
+		if (somebody_stays())
 			return leave_it_to(0, false);
 		unlink(addr.sun_path);
 	}

@@ -38,7 +38,7 @@ ifeq ($(findstring clang,$(CC)),)
 warn-flags += -Wshadow=local $(if $(SAN),-Wno-format-truncation)
 endif
 base-flags := -std=gnu11 $(CFLAGS) $(warn-flags) $(san-flags) -D_GNU_SOURCE \
-	-DGPUSHARE_RELEASE='"$(VERSION)"' -Iinclude/uapi -Ikmod/core -Iulib/include \
+	-DGPUSHARE_RELEASE='"$(VERSION)"' -I. -Iinclude/uapi -Ikmod/core -Iulib/include \
 	-Ixform/include -Itests -MMD -MP
 
 # Those targets that build before they run do so with all processors.
@@ -94,7 +94,9 @@ endef
 # $(call fuzzer,NAME,SOURCES,FLAGS,LIBS)
 fuzzer = $(eval $(call fuzzer-rule,$(1),$(2),$(3),$(4)))
 
-include $(sort $(wildcard */part.mk */*/part.mk))
+# The core first: its library stands in the others' rules.
+parts := $(sort $(wildcard */part.mk */*/part.mk */*/*/part.mk))
+include kmod/core/part.mk $(filter-out kmod/core/part.mk,$(parts))
 
 all: $(all-y)
 

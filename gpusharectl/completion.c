@@ -4,7 +4,7 @@
  * that they know what the tool knows. Targets and devices are asked for when
  * they are wanted, by `completion targets` and `completion devices`.
  */
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 #include "ctl.h"
 #include "events.h"
 #include "props.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpusharectl doctor: what is missing on this machine, and what to do about it. */
 #include "amount.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 #include "ctl.h"
 #include "cuda.h"
 #include "driver.h"
@@ -255,7 +255,7 @@ static void check_cuda(struct doctor *d)
 		return;
 	}
 	if ((unsigned int)c.driver > c.newest)
-		find(d, WARN, "cuda", "a newer release; or ulib/cuda/regenerate with its toolkit's "
+		find(d, WARN, "cuda", "a newer release; or wrap/cuda/regenerate with its toolkit's "
 		     "headers", "the driver is of CUDA %d.%d, the wrapper knows functions up to "
 		     "%u.%u: newer ones aren't scheduled", c.driver / 1000, c.driver % 1000 / 10,
 		     c.newest / 1000, c.newest % 1000 / 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "events.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 
 #include <errno.h>
 #include <poll.h>

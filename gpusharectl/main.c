@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctl.h"
 #include "term.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -7,7 +7,7 @@
  * text files must be of the older.
  */
 #include "amount.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 #include "ctl.h"
 #include "file.h"
 #include "groups.h"

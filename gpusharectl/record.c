@@ -5,7 +5,7 @@
  * share is set, on the connection for commands, while events wait on theirs.
  */
 #include "amount.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 #include "ctl.h"
 #include "events.h"
 #include "query.h"

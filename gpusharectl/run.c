@@ -12,7 +12,7 @@
 #include "props.h"
 #include "target.h"
 #include "term.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 
 #include <dirent.h>
 #include <errno.h>

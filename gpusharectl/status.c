@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpusharectl status, and list: what is there and how it does. */
 #include "amount.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 #include "ctl.h"
 #include "groups.h"
 #include "props.h"

@@ -7,7 +7,7 @@
  * Colour only repeats what the bar's characters say.
  */
 #include "amount.h"
-#include "../ulib/transport.h"
+#include "ulib/transport.h"
 #include "ctl.h"
 #include "groups.h"
 #include "term.h"

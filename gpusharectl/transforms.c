@@ -3,7 +3,7 @@
  * gpusharectl status --transforms: how the clients' kernels were launched, as
  * the wrappers in them count it. ulib/launches.h says where that lies.
  */
-#include "../ulib/launches.h"
+#include "ulib/launches.h"
 #include "ctl.h"
 #include "query.h"
 #include "term.h"

@@ -157,9 +157,9 @@ int main(int argc, char **argv)
 	double t, n;
 	int rc, k;
 
-	load_all("tests/opencl/corpus");
+	load_all("tests/corpus/opencl");
 	if (!n_programs) {
-		printf("# no corpus in tests/opencl/corpus\n");
+		printf("# no corpus in tests/corpus/opencl\n");
 		return 1;
 	}
 	if (argc > 1) {

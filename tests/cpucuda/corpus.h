@@ -3,7 +3,7 @@
 #ifndef CPUCUDA_TEST_CORPUS_H
 #define CPUCUDA_TEST_CORPUS_H
 
-#include "../cuda/corpus/corpus.h"
+#include "tests/corpus/cuda/corpus.h"
 
 /* A test for each file of the corpus. */
 #define CORPUS_FILES(X) \

@@ -10,8 +10,8 @@
 #include <glob.h>
 #include "harness.h"
 #include "corpus.h"
-#include "exec.h"
-#include "memory.h"
+#include "cpucuda/exec.h"
+#include "cpucuda/memory.h"
 
 static const char *const examples[] = {
 	"ret;", "ld.global.u32 %r1, [%d1];", "mov.u32 %r1, %tid.x;", "add.s32 %r1, %r2, %r3;",
@@ -134,7 +134,7 @@ TEST(the_corpus)
 	glob_t g;
 	size_t k;
 
-	ASSERT_EQ(0, glob("tests/cuda/ptx/*/*.ptx", 0, NULL, &g));
+	ASSERT_EQ(0, glob("tests/corpus/ptx/*/*.ptx", 0, NULL, &g));
 	for (k = 0; k < g.gl_pathc; k++)
 		count(g.gl_pathv[k]);
 	printf("# of the corpus's %u kernels and functions %u need nothing that isn't known\n", all, can);

@@ -7,8 +7,8 @@
 #define CPUCUDA_CUT_H
 
 #include "gsxform.h"
-#include "memory.h"
-#include "run.h"
+#include "cpucuda/memory.h"
+#include "cpucuda/run.h"
 
 struct cut_module {
 	struct gsx_result x;

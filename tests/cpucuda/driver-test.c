@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include "harness.h"
-#include "api.h"
+#include "cpucuda/api.h"
 #include "corpus.h"
-#include "cpucuda.h"
+#include "cpucuda/cpucuda.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 #define OK(x) EXPECT_EQ(CUDA_SUCCESS, x)
@@ -218,7 +218,7 @@ TEST(fat_binaries)
 		char path[100];
 		FILE *file;
 
-		snprintf(path, sizeof(path), "tests/cuda/fatbin/%s.fatbin", t[i].file);
+		snprintf(path, sizeof(path), "tests/corpus/fatbin/%s.fatbin", t[i].file);
 		EXPECT_EQ(t[i].r, cuModuleLoad(&m, path));
 		file = fopen(path, "rb");
 		ASSERT_TRUE(file && fread(image, 1, sizeof(image), file) > 0);
@@ -661,7 +661,7 @@ TEST(cooperative_launches_must_fit)
 
 	start();
 	ASSERT_EQ(0, corpus_data_make(&d));
-	MUST(cuModuleLoad(&m, "tests/cuda/ptx/sm_90/grid.ptx"));
+	MUST(cuModuleLoad(&m, "tests/corpus/ptx/sm_90/grid.ptx"));
 	MUST(cuModuleGetFunction(&f, m, "grid_sync"));
 	MUST(cuMemAlloc_v2(&in, CORPUS_BYTES));
 	MUST(cuMemAlloc_v2(&o, CORPUS_BYTES));
@@ -720,7 +720,7 @@ TEST(printf_comes_in_order)
 
 	start();
 	ASSERT_EQ(0, corpus_data_make(&d));
-	MUST(cuModuleLoad(&m, "tests/cuda/ptx/sm_75/print.ptx"));
+	MUST(cuModuleLoad(&m, "tests/corpus/ptx/sm_75/print.ptx"));
 	MUST(cuModuleGetFunction(&f, m, "asserts"));
 	MUST(cuMemAlloc_v2(&in, 1024));
 	MUST(cuMemAlloc_v2(&o, 1024));
@@ -768,7 +768,7 @@ TEST_LIMIT(the_corpus_through_the_driver, 120)
 
 	start();
 	ASSERT_EQ(0, corpus_data_make(&d));
-	MUST(cuModuleLoad(&m, "tests/cuda/fatbin/default.fatbin"));
+	MUST(cuModuleLoad(&m, "tests/corpus/fatbin/default.fatbin"));
 	for (k = 0; k < 5; k++)
 		MUST(cuMemAlloc_v2(&p[k], CORPUS_BYTES));
 	OK(cuMemcpyHtoD_v2(p[1], d.bufs.in, CORPUS_BYTES));

@@ -3,7 +3,7 @@
  * The edges of single instructions, with results from the PTX ISA: what overflows,
  * saturates, isn't a number, is shifted or selected too far, lies beside its memory.
  */
-#include "texture.h"
+#include "cpucuda/texture.h"
 #include "unit.h"
 
 /* The numbers of in are in %x<n>, their low bits in %h<n>, %r<n>, %f<n>, %d<n>; %x7 goes out. */

@@ -5,8 +5,8 @@
  */
 #include "harness.h"
 #include "corpus.h"
-#include "memory.h"
-#include "run.h"
+#include "cpucuda/memory.h"
+#include "cpucuda/run.h"
 
 static struct mem_block *copy_in(const void *p)
 {

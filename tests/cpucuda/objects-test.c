@@ -5,8 +5,8 @@
  */
 #include <unistd.h>
 #include "harness.h"
-#include "api.h"
-#include "cpucuda.h"
+#include "cpucuda/api.h"
+#include "cpucuda/cpucuda.h"
 
 #define OK(x) EXPECT_EQ(CUDA_SUCCESS, x)
 #define MUST(x) ASSERT_EQ(CUDA_SUCCESS, x)
@@ -385,7 +385,7 @@ TEST(texture_and_surface_objects)
 	int w = 16, i;
 
 	start();
-	MUST(cuModuleLoad(&m, "tests/cuda/ptx/sm_75/texture.ptx"));
+	MUST(cuModuleLoad(&m, "tests/corpus/ptx/sm_75/texture.ptx"));
 	MUST(cuModuleGetFunction(&f, m, "tex_2d"));
 	MUST(cuModuleGetFunction(&copy, m, "surf_copy"));
 	MUST(cuMemAlloc_v2(&p, sizeof(out)));

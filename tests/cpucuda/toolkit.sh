@@ -4,7 +4,7 @@
 # made by nvcc.
 cd "$(dirname "$0")/../.." || exit 1
 O=${O:-build/user}
-cuda=$(tests/cuda/toolkit) || { echo "1..0 # SKIP $cuda"; exit 4; }
+cuda=$(tests/corpus/toolkit) || { echo "1..0 # SKIP $cuda"; exit 4; }
 export PATH=$cuda/bin:$PATH
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -22,7 +22,7 @@ for f in ctx device stream api_mem vmm pool managed array array_copy module libr
 	launch graph graph_nodes capture proc; do
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -DCPUCUDA_TOOLKIT -fsyntax-only -Wall -Wextra -Werror \
 		-Wno-deprecated-declarations -Ixform/include -I"$cuda/include" \
-		tests/cpucuda/$f.c 2>&1 | sed 's/^/# /'
+		cpucuda/$f.c 2>&1 | sed 's/^/# /'
 	[ "${PIPESTATUS[0]}" = 0 ] || rc=1
 done
 result $rc "the driver's sources agree with cuda.h"
@@ -33,7 +33,7 @@ for how in "" "-compress-mode=none" "-G"; do
 	# shellcheck disable=SC2086
 	nvcc -arch=compute_75 -cudart shared $how -o "$tmp/prog" tests/cpucuda/toolkit-program.cu \
 		2>&1 | sed 's/^/# /'
-	LD_LIBRARY_PATH=$O/tests/cpucuda timeout 60 "$tmp/prog" >"$tmp/out" 2>&1 || rc=1
+	LD_LIBRARY_PATH=$O/cpucuda timeout 60 "$tmp/prog" >"$tmp/out" 2>&1 || rc=1
 	sed 's/^/# /' "$tmp/out"
 	grep -q '0 wrong, seen 1000, sum 5401250' "$tmp/out" || rc=1
 	grep -q 'too many threads: 1$' "$tmp/out" || rc=1
@@ -43,7 +43,7 @@ result $rc "a program made by nvcc runs over the runtime double"
 # The real runtime refuses our driver, which is respected: it must not get to run
 # anything, and says so.
 nvcc -arch=compute_75 -cudart static -o "$tmp/prog" tests/cpucuda/toolkit-program.cu 2>&1 | sed 's/^/# /'
-LD_LIBRARY_PATH=$O/tests/cpucuda timeout 60 "$tmp/prog" >"$tmp/out" 2>&1
+LD_LIBRARY_PATH=$O/cpucuda timeout 60 "$tmp/prog" >"$tmp/out" 2>&1
 r=$?
 sed 's/^/# /' "$tmp/out"
 [ $r != 0 ] && [ $r -lt 124 ] && ! grep -q ' wrong, seen ' "$tmp/out"
@@ -51,7 +51,7 @@ result $? "NVIDIA's runtime runs nothing over the driver"
 
 # On drivers before CUDA 13.0 the corpus says that it is PTX 8.3: corpus_suit().
 rc=0
-for ptx in tests/cuda/ptx/sm_*/*.ptx; do
+for ptx in tests/corpus/ptx/sm_*/*.ptx; do
 	sed 's/^\.version 9\.0$/.version 8.3/' "$ptx" >"$tmp/old.ptx"
 	grep -q '^\.version 8\.3$' "$tmp/old.ptx" && ptxas -O0 -arch="$(basename "$(dirname "$ptx")")" \
 		-o "$tmp/old.cubin" "$tmp/old.ptx" >"$tmp/log" 2>&1 && continue
@@ -66,12 +66,12 @@ result $rc "the assembler takes the corpus as PTX 8.3"
 # which names the folder that the toolkit lies in.
 what="the committed PTX is up to date"
 version=$(nvcc --version | sed -n 's/.*release.*, V\([0-9.]*\)$/\1/p')
-ours=$(sed -n 's/.*release.*, V\([0-9.]*\)$/\1/p' tests/cuda/ptx/sm_75/barrier.ptx)
+ours=$(sed -n 's/.*release.*, V\([0-9.]*\)$/\1/p' tests/corpus/ptx/sm_75/barrier.ptx)
 if [ -z "${FULL:-}" ]; then
 	result 0 "$what # SKIP asked by make check-full"
 elif [ "$version" = "$ours" ]; then
-	tests/cuda/rebuild "$tmp/new" 2>&1 | sed 's/^/# /'
-	diff -ru -x '*-debug.ptx' -x '*-lineinfo.ptx' tests/cuda/ptx "$tmp/new/ptx" |
+	tests/corpus/rebuild "$tmp/new" 2>&1 | sed 's/^/# /'
+	diff -ru -x '*-debug.ptx' -x '*-lineinfo.ptx' tests/corpus/ptx "$tmp/new/ptx" |
 		sed 's/^/# /' | head -n 60
 	[ "${PIPESTATUS[0]}" = 0 ]
 	result $? "$what"

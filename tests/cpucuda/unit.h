@@ -4,8 +4,8 @@
 #define CPUCUDA_UNIT_H
 
 #include "harness.h"
-#include "exec.h"
-#include "memory.h"
+#include "cpucuda/exec.h"
+#include "cpucuda/memory.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define WORDS 4096

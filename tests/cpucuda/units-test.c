@@ -7,7 +7,7 @@
  * second time, shape by shape, as the figures of the PTX ISA have it.
  */
 #include <math.h>
-#include "texture.h"
+#include "cpucuda/texture.h"
 #include "unit.h"
 
 /* Where element @i of a lane's share is: as the manual has it for each shape. */

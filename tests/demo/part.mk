@@ -3,7 +3,7 @@
 $(call program,tests/demo/tenant,tests/demo/tenant.c,-lOpenCL)
 
 demo: setup
-	$(Q)$(MAKE) $(O)/bin/gpusharectl $(O)/ulib/gpushared/gpushared $(O)/tests/demo/tenant \
+	$(Q)$(MAKE) $(O)/bin/gpusharectl $(O)/gpushared/gpushared $(O)/tests/demo/tenant \
 		$(O)/lib/gpushare/libgpushare-opencl.so
 	$(Q)O=$(O) tests/demo/demo
 

@@ -2,7 +2,7 @@
 /* libFuzzer: the fat binary reader and both unpackers, straight and in a container. */
 #include <stdlib.h>
 #include "gsfatbin.h"
-#include "../../xform/fatbin/unpack.h"
+#include "xform/fatbin/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

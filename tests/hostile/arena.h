@@ -17,7 +17,7 @@
 #define TESTS_HOSTILE_ARENA_H
 
 #include "harness.h"
-#include "tests/ulib/world.h"
+#include "tests/gpushared/world.h"
 #include "ulib/backend.h"
 
 #define US 1000ull

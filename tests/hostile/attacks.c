@@ -22,7 +22,7 @@
 #include <sys/un.h>
 
 #include "arena.h"
-#include "tests/ulib/hungfs.h"
+#include "tests/gpushared/hungfs.h"
 #include "ulib/wire.h"
 
 #define P99_LIMIT	(50 * MS)

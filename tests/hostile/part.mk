@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Hostile tenants beside honest ones, over the daemon and over the module.
-cflags-tests/hostile := -I. -Iulib/include
 hostile-test = $(call program,tests/hostile/$(1),tests/hostile/$(1).c tests/hostile/arena.c \
-	$(addprefix tests/ulib/,world.c hungfs.c),$(O)/lib/libgpushare.a -lpthread,$(O)/ulib/gpushared/gpushared)
+	$(addprefix tests/gpushared/,world.c hungfs.c),$(O)/lib/libgpushare.a -lpthread,$(O)/gpushared/gpushared)
 $(call hostile-test,suite)
 $(call hostile-test,attacks)
 checkdeps-y += $(addprefix $(O)/tests/hostile/,suite attacks)

@@ -10,7 +10,7 @@
 
 #include "harness.h"
 #include "ulib/launches.h"
-#include "world.h"
+#include "tests/gpushared/world.h"
 
 static struct world w;
 

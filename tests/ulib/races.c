@@ -19,7 +19,7 @@
 
 #include "harness.h"
 #include "ulib/client.h"
-#include "world.h"
+#include "tests/gpushared/world.h"
 
 static struct world w;
 

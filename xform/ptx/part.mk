@@ -7,9 +7,7 @@ ptx-back := $(addprefix xform/ptx/,facts.c outside.c state.c waits.c shadow.c cf
 
 $(call archive,libptx.a,$(ptx-front))
 $(call archive,libgsxform.a,$(ptx-front) $(ptx-back) xform/common.c xform/reserved.c)
-$(call program,gsxform,$(addprefix xform/,gsxform.c gsxform_cl.c gsxform_spv.c),\
-	$(addprefix $(O)/,libgsspirv.a libgsopencl.a libgsxform.a xform/libgsfatbin.a))
-all-y += $(O)/libgsxform.a $(O)/gsxform
+all-y += $(O)/libgsxform.a
 
 $(call program,tests/xform/ptx/front,tests/xform/ptx/front.c,$(O)/libptx.a)
 tests-y += $(O)/tests/xform/ptx/front
@@ -28,10 +26,3 @@ bench-y += ptx:$(O)/tests/bench/ptx ptx:tests/bench/ptx-cost
 # Needs ptxas; says so and passes over where it isn't there.
 tests-y += tests/xform/ptx/assemble
 tests-y += tests/xform/ptx/gsxform.sh
-
-.PHONY: install-gsxform
-install-gsxform: $(O)/gsxform
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(O)/gsxform $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 Documentation/man/gsxform.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-install-y += install-gsxform

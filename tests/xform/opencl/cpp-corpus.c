@@ -53,7 +53,7 @@ static bool has_value_in_text(const struct gsx_cl_source *res)
 
 TEST_LIMIT(the_corpus_as_clang_has_it, 600)
 {
-	static const char folder[] = "tests/opencl/corpus";
+	static const char folder[] = "tests/corpus/opencl";
 	char out[] = "/tmp/gs-corpus-XXXXXX", path[512];
 	uint32_t same = 0, passed_over = 0;
 	struct gsx_cl_source res;

@@ -2,7 +2,7 @@
 /* The front end: what the tree says of a text, and how it refuses others. */
 #include <errno.h>
 
-#include "../../../xform/ptx/ptx.h"
+#include "xform/ptx/ptx.h"
 #include "harness.h"
 
 #define HEAD ".version 8.3\n.target sm_90a, debug\n.address_size 64\n"

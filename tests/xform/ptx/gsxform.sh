@@ -3,7 +3,7 @@
 # gsxform with PTX, fat binaries, and programs that hold some.
 cd "$(dirname "$0")/../../.." || exit 1
 tool=${O:-build/user}/gsxform
-ptx=tests/cuda/ptx/sm_75/warp.ptx
+ptx=tests/corpus/ptx/sm_75/warp.ptx
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 echo 1..7
@@ -33,7 +33,7 @@ result "the text comes first as it was, then the variants" $?
 [ $? = 1 ] && grep -q 'names with gsx_' "$dir/out"
 result "what is transformed isn't transformed again" $?
 
-cat /bin/sh tests/cuda/fatbin/default.fatbin >"$dir/program"
+cat /bin/sh tests/corpus/fatbin/default.fatbin >"$dir/program"
 "$tool" -s "$dir/program" >"$dir/out" 2>&1 &&
 	grep -q '^18 kernels: slice 18 (100.0 %)' "$dir/out"
 result "a program's kernels are found" $?
@@ -43,7 +43,7 @@ result "a program's kernels are found" $?
 	grep -qa '__gsx_slice' "$dir/x.fatbin"
 result "and go into a fat binary with their variants" $?
 
-"$tool" tests/cuda/fatbin/cubin.fatbin >"$dir/out" 2>&1 &&
+"$tool" tests/corpus/fatbin/cubin.fatbin >"$dir/out" 2>&1 &&
 	grep -q 'machine code, whole launches only' "$dir/out"
 result "what holds machine code alone is said to" $?
 

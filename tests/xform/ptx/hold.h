@@ -9,7 +9,7 @@
 
 #include <gsxform.h>
 
-#include "../../../xform/ptx/ptx.h"
+#include "xform/ptx/ptx.h"
 
 #define HOLD_MEMORY	(8ul << 20)
 

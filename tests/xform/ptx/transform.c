@@ -4,7 +4,7 @@
 
 #include <gsxform.h>
 
-#include "../../../xform/ptx/ptx.h"
+#include "xform/ptx/ptx.h"
 #include "harness.h"
 
 #define EQ(a, b)	EXPECT_EQ((uint64_t)(a), (uint64_t)(b))

@@ -3,7 +3,7 @@
  * The kernels of kernels.cl as they are, in slices and by workers, on a device that takes
  * SPIR-V: what they write must be equal to the bit. Cuts, numbers of workers and stops
  * are drawn from a seed (GS_SEED). Debian 12's PoCL takes no SPIR-V, so check-full runs
- * this over the next release's, see tests/opencl/newer-pocl.
+ * this over the next release's, see tests/xform/opencl/newer-pocl.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+cflags-tests/gpusharectl := -Igpusharectl -Wno-sign-compare
+$(call program,tests/gpusharectl/trace,tests/gpusharectl/trace.c,$(O)/gpusharectl/libtrace.a -lm)
+tests-y += $(O)/tests/gpusharectl/trace
+$(call fuzzer,trace,tests/gpusharectl/fuzz_trace.c $(addprefix gpusharectl/,json.c perfetto.c svg.c \
+	timeline.c trace.c),-Igpusharectl,-lm)
+
+# The tool, over a private daemon.
+$(call program,tests/gpusharectl/busy,tests/gpusharectl/busy.c,$(O)/lib/libgpushare.a -lpthread)
+checkdeps-y += $(O)/tests/gpusharectl/busy
+$(call program,tests/gpusharectl/terminal,tests/gpusharectl/terminal.c)
+checkdeps-y += $(O)/tests/gpusharectl/terminal
+$(O)/tests/gpusharectl/libnvidia-ml.so.1: $(call pic-objs,tests/gpusharectl/nvml.c)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^
+checkdeps-y += $(O)/tests/gpusharectl/libnvidia-ml.so.1
+deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/gpusharectl/nvml.c))
+tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh hostile.sh json.sh pages.sh run.sh terminal.sh users.sh)
+
+ctl-words := $(addprefix gpusharectl/,amount.c config.c json.c props.c term.c)
+$(call program,tests/gpusharectl/words,tests/gpusharectl/words.c $(ctl-words))
+tests-y += $(O)/tests/gpusharectl/words
+$(call fuzzer,config,tests/gpusharectl/fuzz_config.c $(ctl-words),-Igpusharectl)
+
+ifneq ($(wildcard Kbuild),)
+full-y += tests/gpusharectl/kernel-vm.sh
+endif

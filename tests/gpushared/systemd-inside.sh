@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# In a guest that systemd has booted: the units as an administrator would use them.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin HOME=/root TMPDIR=/tmp SYSTEMD_COLORS=0
+unset GPUSHARE_ARBITER GPUSHARE_GROUP
+O=${O:-build/user}
+case $O in /*) ;; *) O=$PWD/$O ;; esac
+busy=$O/tests/gpusharectl/busy
+n=0 failed=0
+verdict() {
+	n=$((n + 1))
+	[ "$1" = 0 ] && { echo "ok $n - $2"; return; }
+	gpusharectl status 2>&1 | sed 's/^/# /'
+	journalctl -q --no-pager -n 20 -o cat | sed 's/^/# /'
+	echo "not ok $n - $2"
+	failed=1
+}
+within() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do [ $SECONDS -lt $until ] || return 1; sleep 0.2; done
+}
+is() {
+	[ "$(systemctl is-active "$2")" = "$1" ]
+}
+clients() {
+	gpusharectl -j status | jq -e --argjson n "$1" '(.clients | length) == $n and all(.clients[]; .grants > 5)'
+}
+main_pid() {
+	systemctl show -P MainPID gpushared.service
+}
+echo 1..9
+[ "$(cat /proc/1/comm)" = systemd ] && [ "$(stat -fc %T /sys/fs/cgroup)" = cgroup2fs ]
+verdict $? "systemd runs, and cgroup v2 alone"
+
+systemctl -q enable --now gpushared.socket && is active gpushared.socket && is inactive gpushared.service
+verdict $? "the socket is enabled, and nothing runs yet"
+
+gpusharectl status | grep -q '^daemon' && is active gpushared.service && gpusharectl device add cpu:0
+verdict $? "the first caller starts the service"
+
+# Those that the unit leaves it: CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SYS_PTRACE.
+grep -q '^CapEff:	0000000000080024$' "/proc/$(main_pid)/status" && grep -q '^NoNewPrivs:	1$' "/proc/$(main_pid)/status"
+verdict $? "it has the rights that it needs and no more"
+
+runuser -u nobody -- gpusharectl list >/dev/null; listed=$?
+runuser -u nobody -- gpusharectl set self weight=500 2>/dev/null; set=$?
+runuser -u nobody -- gpusharectl device add test:x 2>/dev/null
+[ "$listed $set $?" = "0 4 4" ]
+verdict $? "a user may look, and change nothing"
+
+for s in one two; do systemd-run -q --unit=gs-$s --slice=gs-$s.slice "$busy" 3600 2000; done
+within 120 is active gs-two.service
+gpusharectl set gs-one.slice weight=100 && gpusharectl set gs-two.slice weight=300 && within 120 clients 2 &&
+	gpusharectl -j list | jq -e '[.groups[] | select(.devices[0].grants > 0) | .path] |
+		any(endswith("gs-one.slice")) and any(endswith("gs-two.slice"))' >/dev/null
+verdict $? "services belong to their slices' shares"
+
+old=$(main_pid)
+kill -KILL "$old"
+within 120 clients 2 && [ "$(main_pid)" != "$old" ] && [ "$(gpusharectl show gs-two.slice -P weight --value)" = 300 ]
+verdict $? "killed, it is started again, with its shares and its clients"
+
+systemctl restart gpushared.service
+within 120 clients 2 && [ "$(gpusharectl show gs-two.slice -P weight --value)" = 300 ]
+verdict $? "restarted as well"
+
+systemctl stop gs-one.service
+within 120 clients 1 && systemctl stop gpushared.socket gpushared.service && is inactive gpushared.service &&
+	systemctl start gpushared.service && is active gpushared.socket && within 120 gpusharectl status
+verdict $? "it stops, and starts"
+exit $failed

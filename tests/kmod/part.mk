@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-tests-y += tests/kmod/udev.sh

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+tests-y += tests/udev/udev.sh

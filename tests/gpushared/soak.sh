@@ -8,7 +8,10 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 minutes=${MINUTES:-5}
 sans=(${SANS:-address,undefined thread})
-programs="hostile files faults bell races library groups rights users state arbiters"
+programs="ulib/races ulib/library"
+for p in hostile files faults bell groups rights users state arbiters; do
+	programs="$programs gpushared/$p"
+done
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
@@ -20,8 +23,8 @@ soak() {
 			[ $SECONDS -lt $end ] || { echo "# $o: $runs runs, seeds up to $seed"; return 0; }
 			seed=$((seed + 1)) runs=$((runs + 1))
 			args=()
-			[ "$p" = hostile ] && args=("$seed")
-			timeout 1500 "$o/tests/ulib/$p" "${args[@]}" >"$log" 2>&1
+			[ "$p" = gpushared/hostile ] && args=("$seed")
+			timeout 1500 "$o/tests/$p" "${args[@]}" >"$log" 2>&1
 			rc=$?
 			if { [ $rc != 0 ] && [ $rc != 4 ]; } ||
 			   grep -qE 'Sanitizer|runtime error:' "$log"; then
@@ -39,7 +42,7 @@ for san in "${sans[@]}"; do
 	n=$((n + 1))
 	o=build/user-${san/,/-}
 	# shellcheck disable=SC2086
-	if ! make -s SAN="$san" O="$o" all $(printf "$o/tests/ulib/%s " $programs) >"$log" 2>&1 ||
+	if ! make -s SAN="$san" O="$o" all $(printf "$o/tests/%s " $programs) >"$log" 2>&1 ||
 	   ! soak "$o"; then
 		sed 's/^/# /' "$log" | tail -60
 		echo "not ok $n - $san"

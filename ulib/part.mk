@@ -10,7 +10,7 @@ ulib-flags := -Iulib/include -DGS_DAEMON_PATH='"$(PREFIX)/sbin/gpushared"' \
 # gcc's thread sanitizer doesn't know fences; ours are for another process's sake.
 ulib-tsan := $(if $(and $(findstring thread,$(SAN)),$(findstring gcc,$(CC))),-Wno-tsan)
 cflags-ulib := $(ulib-flags) $(ulib-tsan)
-cflags-ulib/gpushared := $(ulib-tsan)
+cflags-gpushared := $(ulib-tsan)
 ulib-a := $(O)/lib/libgpushare.a
 ulib-so := $(O)/lib/libgpushare.so.0
 

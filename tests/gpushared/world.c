@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -52,6 +53,35 @@ void sleep_ns(uint64_t ns)
 
 	while (nanosleep(&ts, &ts) && errno == EINTR)
 		;
+}
+
+static bool others_sleep(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	bool all = true;
+	char path[64], state;
+	FILE *f;
+
+	ASSERT_TRUE(tasks);
+	while ((task = readdir(tasks))) {
+		if (task->d_name[0] == '.' || atoi(task->d_name) == gettid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/stat", task->d_name);
+		f = fopen(path, "re");
+		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state != 'S')
+			all = false;
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return all;
+}
+
+pid_t world_fork(void)
+{
+	ASSERT_TRUE(WAIT_FOR(others_sleep()));
+	return fork();
 }
 
 /* Beside this program: build/user/tests/gpushared/x -> build/user/gpushared/gpushared. */

@@ -60,6 +60,12 @@ extern const char *world_program;	/* that is started instead of world_daemon(), 
 void world_stop(struct world *w, int sig);
 void world_remove(struct world *w);
 
+/*
+ * fork(), once this process's other threads sleep: in the child of a process one of whose
+ * threads is in malloc(), gcc 12's address sanitizer leaves its allocator locked.
+ */
+pid_t world_fork(void);
+
 const char *world_daemon(void);		/* the program */
 
 /* A connection to the world's arbiter, with a time-out. */

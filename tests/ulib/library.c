@@ -127,7 +127,7 @@ static pid_t holder(int *hold)
 
 	ASSERT_EQ(0, pipe(up));
 	ASSERT_EQ(0, pipe(down));
-	pid = fork();
+	pid = world_fork();
 	if (!pid) {
 		close(up[0]);
 		close(down[1]);
@@ -245,7 +245,7 @@ TEST(a_forked_child)
 	EXPECT_EQ(0, gpushare_begin(g, GPUSHARE_FOREVER));
 	parent = state_of(g).client;
 	EXPECT_NE(0, parent);
-	pid = fork();
+	pid = world_fork();
 	if (!pid) {
 		EXPECT_FALSE(gpushare_may_run(g));
 		EXPECT_EQ(0, state_of(g).client);
@@ -263,7 +263,7 @@ TEST(a_forked_child)
 	gpushare_grant(g, &grant);	/* asked back by now, as the child had to wait */
 	EXPECT_TRUE(grant.flags & GPUSHARE_GRANTED);
 	EXPECT_EQ(parent, state_of(g).client);
-	pid = fork();
+	pid = world_fork();
 	if (!pid) {
 		gpushare_close(g);	/* without having asked */
 		_exit(0);
@@ -288,11 +288,11 @@ TEST(a_parent_that_dies_before_its_child)
 
 	world_set_up(&w);
 	ASSERT_EQ(0, pipe(hold));
-	pid = fork();
+	pid = world_fork();
 	if (!pid) {
 		g = open_one("cpu:0");
 		gpushare_begin(g, GPUSHARE_FOREVER);
-		if (!fork()) {
+		if (!world_fork()) {
 			char c;
 
 			close(hold[1]);
@@ -318,7 +318,7 @@ TEST(exec_ends_the_client)
 
 	world_set_up(&w);
 	ASSERT_EQ(0, pipe(hold));
-	pid = fork();
+	pid = world_fork();
 	if (!pid) {
 		dup2(hold[0], 0);
 		close(hold[1]);
@@ -665,7 +665,7 @@ TEST(launches_are_counted)
 	EXPECT_GT(sum, 0);
 	EXPECT_GT(others, 0);	/* there isn't room for so many */
 	EXPECT_EQ(20000, read_launches(getpid(), "many", &others));
-	pid = fork();
+	pid = world_fork();
 	if (!pid) {
 		gpushare_launched("childs", "whole", NULL);
 		EXPECT_EQ(1, read_launches(getpid(), "childs", &others));

@@ -351,6 +351,7 @@ struct gs_device {
 	u32 goal;		/* per mille of an epoch that the others may use */
 	u32 shortest;		/* the worst got/due of this epoch, per mille */
 	u64 others;		/* what the others used in this epoch */
+	u64 beyond;		/* and too much in those before, in which a guarantee fell short */
 };
 
 /**

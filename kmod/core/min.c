@@ -59,6 +59,9 @@
 /* History answers a shortfall with at most so many times the quota. */
 #define HISTORY_MOST 4
 
+/* What the others took too much is remembered for at most so many epochs of theirs. */
+#define BEYOND_MOST 16
+
 static struct gs_node *behind_node(struct gs_link *l)
 {
 	return container_of(l, struct gs_node, behind);
@@ -267,13 +270,29 @@ static u64 others_most(const struct gs_device *dev)
 static bool others_held(const struct gs_device *dev)
 {
 	return dev->nr_assured && dev->policy->weighs && dev->goal < 1000 &&
-	       dev->others >= others_most(dev);
+	       dev->others + dev->beyond >= others_most(dev);
+}
+
+/*
+ * One who has had its guarantee may have what the others took too much before. Where the
+ * goal alone holds the others, the device stays free for who comes.
+ */
+static struct gs_node *first_spent(const struct gs_device *dev)
+{
+	struct gs_node *node;
+
+	if (dev->others >= others_most(dev))
+		return NULL;
+	list_for_each_entry(node, &dev->spent, spent)
+		if (!gs_quota_throttled(node))
+			return node;
+	return NULL;
 }
 
 /* Is nobody to be picked, though somebody could be? */
 bool gs_min_held(const struct gs_device *dev)
 {
-	return gs_tree_empty(&dev->behind) && others_held(dev);
+	return gs_tree_empty(&dev->behind) && others_held(dev) && !first_spent(dev);
 }
 
 /* The node to pick from, or NULL to pick nobody. */
@@ -290,12 +309,31 @@ struct gs_node *gs_min_pick(struct gs_device *dev)
 		gs_tree_remove(&dev->behind, &node->behind);
 		list_add_tail(&node->spent, &top->parked);
 	}
-	return others_held(dev) ? NULL : &dev->root;
+	return others_held(dev) ? first_spent(dev) : &dev->root;
 }
 
 u64 gs_min_timer(const struct gs_device *dev)
 {
 	return dev->nr_assured && dev->root.waiting ? dev->epoch_end : GS_NEVER;
+}
+
+/* What of @time isn't guaranteed to anybody, for all seats; at least a hundredth. */
+static u64 others_part(const struct gs_device *dev, u64 time)
+{
+	u32 part = max_t(u32, 1000 - min_t(u32, dev->assured_sum, 1000), 10);
+
+	return div_u64(time, 1000) * part * dev->conf.seats;
+}
+
+/* What the others took beyond their part of the epoch, which was so long. */
+static void next_beyond(struct gs_device *dev, u64 length)
+{
+	u64 part = others_part(dev, length), had = dev->beyond;
+
+	if (dev->shortest < 1000 && dev->conf.min_way != GS_MIN_NAIVE)
+		had += dev->others;
+	had -= min(had, part);
+	dev->beyond = min(had, BEYOND_MOST * others_part(dev, dev->conf.epoch));
 }
 
 /* What the others may use in the next epoch. */
@@ -350,6 +388,7 @@ static void close_epoch(struct gs_device *dev, u64 now)
 		list_del_init(&node->spent);
 		gs_tree_insert(&dev->behind, &node->behind);
 	}
+	next_beyond(dev, length);
 	next_goal(dev);
 	dev->epoch++;
 	dev->epoch_start = now;
@@ -375,10 +414,10 @@ static bool somebody_owed(const struct gs_device *dev)
 /* All who want to have had their part, guaranteed or not. */
 static bool all_served(const struct gs_device *dev, u64 now)
 {
-	u64 rest = div_u64(dev->conf.epoch, 1000) * (1000 - min_t(u32, dev->assured_sum, 1000));
+	u64 rest = others_part(dev, dev->conf.epoch);
 
 	return !list_empty(&dev->spent) && now - dev->epoch_start >= dev->conf.epoch / 8 &&
-	       dev->others >= div_u64(rest * dev->goal, 1000) * dev->conf.seats;
+	       dev->others >= div_u64(rest, 1000) * dev->goal;
 }
 
 /* Start a new epoch if the present one is over. */

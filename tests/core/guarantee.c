@@ -3,6 +3,8 @@
  * min: guarantees hold in each epoch, whatever the neighbours do, and are only
  * given as far as there is something to give.
  */
+#include <inttypes.h>
+
 #include "bed.h"
 
 static struct bed b;
@@ -147,6 +149,46 @@ TEST(missed_time_is_made_up_for)
 	EXPECT_LE(got[GS_MIN_NAIVE] + 30, got[GS_MIN_HISTORY]);
 	EXPECT_LE(490ull, got[GS_MIN_ROLLOVER]);
 	EXPECT_LE(490ull, got[GS_MIN_ELASTIC]);
+}
+
+/*
+ * Each pause of who is guaranteed lets the neighbour begin, who is late by most of an epoch
+ * each time. What such a neighbour took beyond its part it doesn't get again. Naive forgets
+ * by its nature; elastic's epochs last until the late one is through.
+ */
+TEST(a_pause_doesnt_give_the_guarantee_away)
+{
+	static const struct { u64 burst, pause, block; u32 min; } t[] = {
+		{ 2 * MS, 20 * US, 92 * MS, 700 }, { 2 * MS, 20 * US, 92 * MS, 300 },
+		{ 500 * US, 5 * US, 50 * MS, 800 }, { 9 * MS, 50 * US, 300 * MS, 600 },
+		{ 2 * MS, 20 * US, 15 * MS, 700 },
+	};
+	u32 way;
+	unsigned int i;
+
+	for (way = 0; way < GS_NR_MIN_WAYS; way++) {
+		for (i = 0; i < ARRAY_SIZE(t); i++) {
+			struct gs_device *dev = begin(way, SEC);
+			struct tenant *late;
+			u64 part, others;
+
+			guaranteed(dev, t[i].min);
+			sure[0]->burst = t[i].burst;
+			sure[0]->pause = t[i].pause;
+			late = bed_tenant(&b, bed_group(&b, NULL, 1), dev, t[i].block);
+			bed_start(sure[0]);
+			bed_start(late);
+			bed_run(&b, b.now + 60 * SEC);
+			part = bed_usage(sure[0]) * 1000 / (60 * SEC);
+			others = bed_usage(late) * 1000 / (60 * SEC);
+			printf("# way %u, %u: %u due, %" PRIu64 " and %" PRIu64 "\n", way, i, t[i].min, part, others);
+			if (way == GS_MIN_ROLLOVER || way == GS_MIN_HISTORY) {
+				EXPECT_LE(t[i].min - 20, part);
+				EXPECT_LE(1000 - max(t[i].min, 500) - 50, others);
+			}
+			bed_end(&b);
+		}
+	}
 }
 
 /* A floor, not a cap; and weight goes on where the guarantee ends. */

@@ -23,6 +23,13 @@ void gs_dirty(struct gs_client *c)
 	list_add_tail(&c->dirty_link, &c->arb->dirty);
 }
 
+/* Behind those whose seat it got: no two pages may ever say of one seat that it's theirs. */
+void gs_dirty_last(struct gs_client *c)
+{
+	c->dirty = 1;
+	list_move_tail(&c->dirty_link, &c->arb->dirty);
+}
+
 static void publish(struct gs_client *c)
 {
 	c->waiters = c->dev ? c->dev->root.waiting : 0;

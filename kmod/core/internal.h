@@ -44,6 +44,7 @@ static inline bool gs_node_below(const struct gs_node *node, const struct gs_nod
 /* arbiter.c: entering and leaving the core */
 u64 gs_enter(struct gs_arbiter *arb, u64 now);
 void gs_dirty(struct gs_client *c);
+void gs_dirty_last(struct gs_client *c);
 void gs_leave(struct gs_arbiter *arb);
 void gs_schedule(struct gs_device *dev, u64 now);
 void gs_tell_wanted(struct gs_arbiter *arb, u32 type, struct gs_device *dev,

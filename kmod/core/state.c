@@ -120,7 +120,7 @@ void gs_to_running(struct gs_client *c, u64 now)
 	gs_path_pressure(c->node, now);
 	dev->dealt = 0;
 	list_move_tail(&c->of_device, &dev->holders);
-	gs_dirty(c);
+	gs_dirty_last(c);
 	gs_tell(c->arb, GS_EV_GRANT, dev, c->group, c, c->slice, wait);
 	if (!list_empty(&c->any))
 		gs_any_clear(c, now);

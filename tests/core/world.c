@@ -34,10 +34,27 @@ static u64 span(struct world *w)
 	return n << byte(w) % 26;
 }
 
+/* Pages change one after the other: none may say what another one still says. */
+static void check_exclusive(struct world *w, const struct gs_client *granted)
+{
+	u32 others = 0;
+	int i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		const struct fuzz_client *f = w->client[i];
+
+		others += f && &f->c != granted && f->c.dev == granted->dev &&
+			  f->page.flags & GS_GRANTED;
+	}
+	MUST(others < granted->dev->conf.seats, "more are shown as granted than there are seats");
+}
+
 static void on_publish(struct gs_arbiter *arb, struct gs_client *c)
 {
 	struct fuzz_client *f = container_of(c, struct fuzz_client, c);
 
+	if (~f->page.flags & c->flags & GS_GRANTED)
+		check_exclusive(world_of(arb), c);
 	world_of(arb)->grants += f->page.epoch != c->epoch && c->flags & GS_GRANTED;
 	f->page.epoch = c->epoch;
 	f->page.deadline = c->deadline;
@@ -344,6 +361,7 @@ static void client_remove(struct world *w, unsigned int i)
 	ran = f->c.state == GS_CLIENT_RUNNING || f->c.state == GS_CLIENT_OVER;
 	if (dev)
 		w->gone[dev - w->dev] += f->c.usage + (ran ? w->now - f->c.charged : 0);
+	f->page.flags = 0;	/* nobody reads it any more */
 	gs_client_remove(&f->c, w->now);
 	memset(f, 0xa5, sizeof(*f));
 	free(f);

@@ -26,7 +26,6 @@ struct fuzz_client {
 	struct gs_profile profile;
 	u64 v;			/* virtual runtime after the last call */
 	u64 idle_since;
-	bool used;
 };
 
 struct world {

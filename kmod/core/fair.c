@@ -247,11 +247,12 @@ static void place(struct gs_device *dev, struct gs_queue *q, struct gs_entity *e
 		count(q, e);
 }
 
-/* Let @e, which is active, count if its debt allows it by now. */
+/*
+ * Let @e, which is active, count if its debt allows it by now. Others' pieces are never so
+ * short that V reaches it just then. By what they overtook it it is owed: it has waited.
+ */
 void gs_fair_count(struct gs_device *dev, struct gs_entity *e)
 {
-	/* While it wasn't counted others may have overtaken it. */
-	cut_claim(dev, e, -gs_fair_ahead(e), 0);
 	place(dev, gs_queue_of(e), e);
 }
 

@@ -143,4 +143,39 @@ TEST_LIMIT(four_levels, 120)
 	check_all(4, 200);
 }
 
+/* Pieces that take many slices, of lengths that vary: who overshoots makes up for it later. */
+TEST(pieces_of_many_slices)
+{
+	static const u64 blocks[] = { 5 * MS, 10 * MS, 15 * MS, 20 * MS, 40 * MS };
+	static const u32 weights[][3] = { { 100, 200, 400 }, { 100, 900, 100 }, { 300, 100, 1000 } };
+	struct tenant *t[3];
+	unsigned int i, k, way;
+
+	for (way = 0; way < 2 * ARRAY_SIZE(weights); way++) {
+		const u32 *weight = weights[way / 2];
+		u32 all = weight[0] + weight[1] + weight[2];
+
+		for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+			struct gs_device *dev;
+
+			bed_init(&b);
+			dev = bed_device(&b, NULL);
+			for (k = 0; k < 3; k++) {
+				t[k] = bed_tenant(&b, bed_group(&b, NULL, weight[k]), dev, blocks[i]);
+				t[k]->jitter = way & 1;
+				bed_start(t[k]);
+			}
+			bed_run(&b, b.now + 20 * SEC);
+			for (k = 0; k < 3; k++) {
+				s64 part = (s64)(bed_usage(t[k]) / (20 * MS));	/* of 1000 */
+				s64 due = 1000 * weight[k] / all;
+
+				EXPECT_LE(due - 6, part);
+				EXPECT_LE(part, due + 6);
+			}
+			bed_end(&b);
+		}
+	}
+}
+
 TEST_MAIN()

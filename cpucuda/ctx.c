@@ -8,10 +8,8 @@
 #include "driver.h"
 
 bool driver_ready;
-static pthread_mutex_t dev_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
-static int wanting;
-static bool held, forked;
+static pthread_mutex_t dev_lock;
+static bool forked;
 
 struct gpu gpus[MEM_DEVICES];
 uint32_t n_gpus;
@@ -20,23 +18,28 @@ static __thread struct CUctx_st *stack[64];
 static __thread unsigned int depth;
 static uint64_t ids;
 
-/* The device holds the lock most of the time: callers are let in between, in turn. */
+/*
+ * The device holds the lock most of the time: callers are let in between, in turn, as a
+ * lock that inherits priority is handed to who waits for it. And a caller that isn't
+ * given a processor doesn't stop the device, which lends it its own.
+ */
+static void __attribute__((constructor)) lock_init(void)
+{
+	pthread_mutexattr_t inherit;
+
+	pthread_mutexattr_init(&inherit);
+	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&dev_lock, &inherit);
+	pthread_mutexattr_destroy(&inherit);
+}
+
 void lock(void)
 {
 	pthread_mutex_lock(&dev_lock);
-	wanting++;
-	while (held)
-		pthread_cond_wait(&turn, &dev_lock);
-	wanting--;
-	held = true;
-	pthread_mutex_unlock(&dev_lock);
 }
 
 void unlock(void)
 {
-	pthread_mutex_lock(&dev_lock);
-	held = false;
-	pthread_cond_broadcast(&turn);
 	pthread_mutex_unlock(&dev_lock);
 }
 
@@ -50,10 +53,7 @@ static uint64_t from_env(const char *name, uint64_t otherwise)
 /* As CUDA has it: of what its parent had begun a child has nothing, and can't begin anew. */
 static void in_child(void)
 {
-	pthread_mutex_init(&dev_lock, NULL);
-	pthread_cond_init(&turn, NULL);
-	wanting = 0;
-	held = false;
+	lock_init();
 	driver_ready = false;
 	forked = true;
 }
@@ -86,7 +86,7 @@ EXPORT cuInit(unsigned int flags)
 		n_gpus = from_env("CPUCUDA_DEVICES", 1);
 		n_gpus = n_gpus < 1 ? 1 : n_gpus > MEM_DEVICES ? MEM_DEVICES : n_gpus;
 		mem_set_total(from_env("CPUCUDA_MEMORY", (size_t)4 << 30));
-		driver_ready = !device_start();
+		driver_ready = !device_start((int)from_env("CPUCUDA_PROCESSOR", -1));
 	}
 	unlock();
 	return driver_ready ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;

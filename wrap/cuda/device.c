@@ -144,6 +144,9 @@ void gs_devices_forget(void)
 	pthread_mutex_init(&lock, NULL);
 	for (i = 0; i < GS_DEVICES; i++) {
 		devices[i].gate = NULL;
+		devices[i].queued = 0;
+		devices[i].held = false;
+		pthread_mutex_init(&devices[i].holding, NULL);
 	}
 }
 

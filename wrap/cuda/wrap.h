@@ -55,6 +55,9 @@ struct gs_device {
 	uint64_t in_flight_ns;		/* the sum of their estimates */
 	uint64_t slice_ns;		/* of the grant, as last read */
 	uint32_t waiters;
+	uint32_t queued;		/* threads of the program that wait for room */
+	pthread_mutex_t holding;	/* protects @held */
+	bool held;			/* a bracket says for @queued that there is work */
 	bool ready;			/* the members above are set */
 };
 

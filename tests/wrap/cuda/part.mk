@@ -50,6 +50,8 @@ tests-y += tests/wrap/cuda/same.sh tests/wrap/cuda/order.sh
 checkdeps-y += $(O)/tests/wrap/cuda/order
 checkdeps-y += $(O)/tests/wrap/cuda/replay
 $(call cuda-test,bench)
+$(call cuda-test,shares)
+bench-y += shares:$(O)/tests/wrap/cuda/shares
 $(call cuda-test,measure)
 $(call program,tests/wrap/cuda/nvrtc,tests/wrap/cuda/nvrtc.c,\
 	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../../cuda' -ldl,$(cuda-test-needs))
@@ -63,4 +65,5 @@ tests-y += tests/wrap/cuda/probe.sh tests/wrap/cuda/runtime.sh \
 	tests/wrap/cuda/tool.sh
 checkdeps-y += $(O)/cpucuda/libcudart.so.13
 checkdeps-y += $(O)/tests/wrap/cuda/probe
-alone-y += $(O)/tests/wrap/cuda/tenants
+alone-y += $(O)/tests/wrap/cuda/tenants tests/wrap/cuda/shares.sh
+checkdeps-y += $(O)/tests/wrap/cuda/shares

@@ -77,9 +77,13 @@ $(O)/obj/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(base-flags) $(cflags-$(patsubst %/,%,$(dir $<))) -c -o $@ $<
 
+# Shared libraries are loaded into other distributions' containers, so they must not need
+# a glibc newer than 2.28. Not with a sanitizer, which puts its own symbols in place.
+old-glibc := $(if $(SAN),,-DGS_OLD_GLIBC -include ulib/glibc.h)
+
 $(O)/pic/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(base-flags) -fPIC -fvisibility=hidden \
+	$(call say,CC,$@)$(CC) $(base-flags) -fPIC -fvisibility=hidden $(old-glibc) \
 		$(cflags-$(patsubst %/,%,$(dir $<))) -c -o $@ $<
 
 # libFuzzer targets: everything is compiled anew by clang, with its coverage.

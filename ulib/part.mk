@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: MIT
-# libgpushare, shared and static. It is loaded into other distributions'
-# containers, so it must not need a glibc newer than 2.28: GS_OLD_GLIBC makes
-# the few symbols that moved since be taken by their old versions. Not with a
-# sanitizer, which puts its own in their place.
+# libgpushare, shared and static.
 ulib-src := $(addprefix ulib/,backend.c backend-kernel.c backend-socket.c gate.c \
 	container.c launches.c libgpushare.c page.c spawn.c user-socket.c watcher.c)
-ulib-flags := -Iulib/include -DGS_DAEMON_PATH='"$(PREFIX)/sbin/gpushared"' \
-	$(if $(SAN),,-DGS_OLD_GLIBC)
+ulib-flags := -Iulib/include -DGS_DAEMON_PATH='"$(PREFIX)/sbin/gpushared"'
 # gcc's thread sanitizer doesn't know fences; ours are for another process's sake.
 ulib-tsan := $(if $(and $(findstring thread,$(SAN)),$(findstring gcc,$(CC))),-Wno-tsan)
 cflags-ulib := $(ulib-flags) $(ulib-tsan)

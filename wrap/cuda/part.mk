@@ -6,7 +6,7 @@ cuda-xform := $(sort $(wildcard xform/ptx/*.c)) xform/common.c xform/reserved.c
 cuda-xform += $(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c)
 cuda-objs := $(call pic-objs,$(cuda-c) $(cuda-xform)) $(O)/pic/wrap/cuda/entry.o
 cuda-so := $(O)/cuda/libcuda.so.1
-cflags-wrap/cuda := -I$(O)/wrap/cuda -fno-semantic-interposition $(if $(SAN),,-DGS_OLD_GLIBC) $(ulib-tsan)
+cflags-wrap/cuda := -I$(O)/wrap/cuda -fno-semantic-interposition $(ulib-tsan)
 
 # What was transformed is kept on disk under a key that names the transformer: by its
 # sources, as nobody remembers to count up a number.

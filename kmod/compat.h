@@ -11,6 +11,7 @@
 #include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/workqueue.h>
 #include <net/genetlink.h>
 
 #if KERNEL_VERSION(6, 1, 0) > LINUX_VERSION_CODE
@@ -57,6 +58,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* 6.17 brought the name; newer kernels warn of the old one. */
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+#define system_percpu_wq system_wq
 #endif
 
 #endif

@@ -15,6 +15,7 @@
  */
 #include <linux/cgroup.h>
 #include <linux/workqueue.h>
+#include "compat.h"
 #include "gpushare.h"
 
 #define COLLECT_MS	2000
@@ -205,7 +206,7 @@ void gs_collect_later(void)
 
 void gs_collect_soon(void)
 {
-	mod_delayed_work(system_wq, &collect_work, 0);
+	mod_delayed_work(system_percpu_wq, &collect_work, 0);
 }
 
 void gs_groups_init(void)

@@ -37,7 +37,7 @@ void gs_id_remove(struct rb_root *root, struct gs_id *id)
 }
 
 /* The one with the smallest id of at least @id, or NULL. */
-static struct gs_id *at_least(const struct rb_root *root, u64 id)
+static struct gs_id *first_from(const struct rb_root *root, u64 id)
 {
 	struct rb_node *rb = root->rb_node;
 	struct gs_id *best = NULL;
@@ -56,7 +56,7 @@ static struct gs_id *at_least(const struct rb_root *root, u64 id)
 
 struct gs_id *gs_id_find(const struct rb_root *root, u64 id)
 {
-	struct gs_id *found = at_least(root, id);
+	struct gs_id *found = first_from(root, id);
 
 	return found && found->id == id ? found : NULL;
 }
@@ -64,5 +64,5 @@ struct gs_id *gs_id_find(const struct rb_root *root, u64 id)
 /* The one with the smallest id above @id, or NULL. */
 struct gs_id *gs_id_after(const struct rb_root *root, u64 id)
 {
-	return id == U64_MAX ? NULL : at_least(root, id + 1);
+	return id == U64_MAX ? NULL : first_from(root, id + 1);
 }

@@ -105,7 +105,7 @@ TEST(pages_of_two_clients_are_their_own)
 TEST(pages_that_were_given_to_a_child_end_with_their_client)
 {
 	struct client c, o;
-	int go[2], up[2];
+	int go[2], up[2], status;
 	uint64_t seen;
 	pid_t pid;
 
@@ -116,7 +116,9 @@ TEST(pages_that_were_given_to_a_child_end_with_their_client)
 	pid = fork();
 	if (!pid) {
 		CHILD(!client_open(&o, c.device));
-		CHILD(!madvise((void *)o.grant, PAGE, MADV_DOFORK));
+		/* 7.x refuses it for a page that isn't memory: nobody has it, then */
+		if (madvise((void *)o.grant, PAGE, MADV_DOFORK) && errno == EINVAL)
+			_exit(4);
 		CHILD(!madvise((void *)o.own, PAGE, MADV_DOFORK));
 		CHILD(!acquire(&o, 0, 0));
 		if (fork())
@@ -128,7 +130,12 @@ TEST(pages_that_were_given_to_a_child_end_with_their_client)
 		CHILD(write(up[1], &seen, 8) == 8);
 		_exit(0);
 	}
-	EXPECT_EQ(0, reap(pid));
+	status = reap(pid);
+	if (status == 4) {
+		device_remove(c.device);
+		SKIP("this kernel gives no such page to a child");
+	}
+	EXPECT_EQ(0, status);
 	EXPECT_EQ(0, acquire(&c, 0, 10000));
 	step(go);
 	ASSERT_EQ(8, read(up[0], &seen, 8));

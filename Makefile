@@ -106,11 +106,11 @@ all: $(all-y)
 
 .PHONY: setup check check-full bench demo fuzz lint install help clean
 # The only step that changes the machine: it installs the Debian packages that are missing,
-# from the list in .ci/packages, for check-full those in .ci/packages-full too. SETUP=no
+# from the lists in .ci: for demo what that needs, for check and check-full more. SETUP=no
 # leaves it out.
 setup:
 ifneq ($(SETUP),no)
-	@$(if $(filter check-full,$(MAKECMDGOALS)),FULL=1 ).ci/setup
+	@.ci/setup $(if $(filter check-full,$(MAKECMDGOALS)),full,$(if $(filter-out demo,$(MAKECMDGOALS)),check,demo))
 endif
 
 # Tests are listed by path in the build folder or, for scripts, in the tree.

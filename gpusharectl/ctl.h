@@ -57,6 +57,7 @@ struct gs_ctl {
 	struct gs_transport *arbiter;
 	const char *where;	/* --arbiter */
 	bool json, pretty, quiet, colour;
+	bool may_start;		/* the user's own daemon, where there is no arbiter */
 };
 
 extern const struct gs_command gs_status_command, gs_list_command, gs_show_command,

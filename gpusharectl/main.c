@@ -118,7 +118,7 @@ int gs_connect(struct gs_ctl *ctl)
 
 	if (ctl->arbiter)
 		return 0;
-	rc = gs_transport_open(ctl->where, 0, &ctl->arbiter);
+	rc = gs_transport_open(ctl->where, ctl->may_start ? GS_TRANSPORT_START : 0, &ctl->arbiter);
 	switch (rc) {
 	case 0:
 		return 0;
@@ -139,12 +139,17 @@ int gs_connect(struct gs_ctl *ctl)
 	case -ENODATA:
 		return gs_error(GS_EXIT_ABSENT, "arbiter", "none is to be used, GPUSHARE_ARBITER or "
 				"--arbiter says so");
+	case -ENOLINK:
+		return gs_error(GS_EXIT_ABSENT, "arbiter", "there is none in this container; give it "
+				"the machine's (/run/gpushare or /dev/gpushare), or say "
+				"GPUSHARE_ARBITER=private for one of its own");
 	case -ECONNREFUSED:
 		return gs_error(GS_EXIT_ABSENT, "arbiter", "it ended and left its socket; start "
 				"gpushared again");
 	}
-	return gs_error(GS_EXIT_ABSENT, "arbiter", "there is none (%s); load the module or start "
-			"gpushared, gpusharectl doctor says more", strerror(-rc));
+	return gs_error(GS_EXIT_ABSENT, "arbiter", "there is none (%s); start one: systemctl start "
+			"gpushared.socket, gpushared --user for yourself alone, or modprobe gpushare; "
+			"gpusharectl doctor says more", strerror(-rc));
 }
 
 int gs_call(struct gs_ctl *ctl, unsigned long cmd, void *arg)

@@ -430,6 +430,7 @@ static int run_run(struct gs_ctl *ctl, int argc, char **argv)
 	(void)argc;
 	r.share = (struct gpushare_share){ .size = sizeof(r.share), .cgroup_fd = -1,
 					   .authority_fd = -1 };
+	ctl->may_start = true;	/* as the program's own library would */
 	rc = gs_view_take(ctl, &view, GS_VIEW_GROUPS);
 	if (rc)
 		return GS_EXIT_RUN_FAILED;
@@ -454,7 +455,8 @@ const struct gs_command gs_run_command = {
 	.summary = "Run a program with a share of its own",
 	.details = "It gets a cgroup below the present one where that may be made, else a named\n"
 	"group of the daemon, for as long as it runs. Signals are passed on to it. With\n"
-	"--report and nothing set, the group has the default weight.\n\n"
+	"--report and nothing set, the group has the default weight. Where no arbiter runs,\n"
+	"the user's own daemon is started, which ends when it isn't used any more.\n\n"
 	"The exit status is the program's; 128+N if signal N ended it; 125 if gpusharectl\n"
 	"failed, 126 if the program can't be run, 127 if it isn't there.\n",
 };

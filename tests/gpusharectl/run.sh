@@ -154,4 +154,15 @@ wait $recorder; rc=$?
 grep -q 'it went away' "$dir/record" || wrong "record: $(cat "$dir/record")"
 gives 0 plot "$dir/dead.trace"; says '^two'
 result "the arbiter goes away while recording"
+
+# As after a fresh installation: nothing was started yet.
+mkdir -m 700 "$dir/user"
+export XDG_RUNTIME_DIR=$dir/user GPUSHARE_ARBITER=private GPUSHARE_DAEMON=$dir/nothere
+gives 125 run --weight=50 true; complains 'start one: systemctl start gpushared.socket'
+GPUSHARE_DAEMON=$O/gpushared/gpushared
+gives 5 status; complains 'there is none'
+gives 0 run --weight=50 --name=first -- sh -c 'echo "$GPUSHARE_ARBITER"; "$0" list' "$ctl"
+says "^$dir/user/gpushare/arbiter.sock"; says 'first +1? *50|first.* 50 '
+children+=($(grep -lsz "^XDG_RUNTIME_DIR=$dir/user\$" /proc/[0-9]*/environ | cut -d/ -f3 | grep -vx $$))
+result "run starts the user's own daemon where no arbiter is"
 finish

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The state file: kill -9 at any moment, and files that aren't sound. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <sched.h>

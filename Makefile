@@ -104,7 +104,7 @@ include kmod/core/part.mk $(filter-out kmod/core/part.mk,$(parts))
 
 all: $(all-y)
 
-.PHONY: setup check check-full bench demo fuzz lint install help clean
+.PHONY: setup check check-full bench demo fuzz lint install uninstall help clean
 # The only step that changes the machine: it installs the Debian packages that are missing,
 # from the lists in .ci: for demo what that needs, for check and check-full more. SETUP=no
 # leaves it out.
@@ -136,6 +136,15 @@ lint: $(tidy-y)
 
 install: all $(install-y)
 
+# What an installation puts there is what is taken away: no second list. Folders go if
+# they are named after gpushare and nothing else is in them.
+uninstall:
+	$(Q)list=$$(mktemp -d) && $(MAKE) -s install DESTDIR=$$list >/dev/null && (cd $$list && \
+		find . ! -type d | while read -r f; do rm -fv "$(DESTDIR)/$${f#./}"; done; \
+		find . -depth -type d -path '*gpushare*' | while read -r d; do \
+			[ ! -d "$(DESTDIR)/$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)/$$d"; done); \
+		rc=$$?; rm -rf "$$list"; exit $$rc
+
 clean:
 	rm -rf build
 
@@ -153,6 +162,7 @@ help:
 #? make fuzz         build the libFuzzer targets into build/fuzz/ (clang)
 #? make lint         style and static checks, with the tools that are there
 #? make install      install below PREFIX (/usr/local), DESTDIR honoured
+#? make uninstall    remove what make install put there, with the same PREFIX and DESTDIR
 #? make clean        remove build/
 #?
 #? Variables: CC=gcc|clang, SAN=address,undefined|thread, V=1 (say commands),

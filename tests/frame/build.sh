@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The other compiler builds everything without a warning (they are errors), and
-# `make install` puts below DESTDIR and PREFIX what it says, and nothing else.
+# `make install` puts below DESTDIR and PREFIX what it says, and nothing else;
+# `make uninstall` takes that away, and nothing else.
 cd "$(dirname "$0")/../.." || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 unset MAKEFLAGS MFLAGS O SAN CC
-echo 1..3
+echo 1..4
 failed=0
 
 if ! command -v clang >/dev/null; then
@@ -36,5 +37,17 @@ else
 	echo "# strange: $strange"
 	echo "# lacking: $lacking"
 	echo "not ok 3 - what is installed is in its place"; failed=1
+fi
+
+echo mine >"$tmp/root/opt/gs/lib/gpushare/mine"
+make SETUP=no DESTDIR="$tmp/root" PREFIX=/opt/gs uninstall >"$tmp/log" 2>&1
+rc=$?
+left=$(cd "$tmp/root" && find . ! -type d; find . -type d -name '*gpushare*')
+if [ $rc = 0 ] && [ "$(echo $left)" = "./opt/gs/lib/gpushare/mine ./opt/gs/lib/gpushare" ]; then
+	echo "ok 4 - make uninstall"
+else
+	tail -n 5 "$tmp/log" | sed 's/^/# /'
+	echo "# left: $left"
+	echo "not ok 4 - make uninstall"; failed=1
 fi
 exit $failed

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/t"
-echo 1..12
+echo 1..15
 n=0 failed=0
 
 test_is() {	# NAME TEXT
@@ -47,6 +47,16 @@ gives 'what passes is counted' 0 '2 passed, 0 failed, 0 skipped' '^ok .*good' t/
 gives 'a failure is repeated, counted once and shown' 1 '3 passed, 1 failed, 0 skipped' '^FAIL .*bad (again)' t/good --alone t/bad
 gives 'skipping everything is no pass' 1 '0 passed, 0 failed, 1 skipped' 'skip .*no moon' t/skips
 gives 'a crash is a failure' 1 '1 passed, 1 failed, 0 skipped' 'exit status 139' t/dies
+read -r pattern </proc/sys/kernel/core_pattern
+case $pattern in
+'' | *[/\|%]*)
+	n=$((n + 1))
+	echo "ok $n - the calls that led to a crash are shown # SKIP core dumps go to \"$pattern\"" ;;
+*)
+	gives 'the calls that led to a crash are shown' 1 '1 passed, 1 failed, 0 skipped' '^    | #0 .*kill' t/dies
+	[ -s "$dir/o/log/t-dies.log.core" ] && [ -s "$dir/o/log/t-dies.log.first.core" ] &&
+		[ -z "$(find "$dir" -maxdepth 1 -name "$pattern*")" ] || { echo "# dumps: $(ls "$dir" "$dir/o/log")"; failed=1; } ;;
+esac
 gives 'so is silence' 1 '0 passed, 1 failed, 0 skipped' 'plan says nothing' t/silent
 gives 'so are fewer results than planned' 1 '1 passed, 1 failed, 0 skipped' '1 results, plan says 3' t/short
 gives 'so is a status that the results do not bear out' 1 '1 passed, 1 failed, 0 skipped' 'without a failed test' t/liar
@@ -56,5 +66,8 @@ gives 'what a test leaves running is ended' 0 '1 passed, 0 failed, 0 skipped' '^
 ! readlink "/proc/$(cat "$dir/left")/exe" >/dev/null || { echo "# it still runs"; failed=1; }
 gives 'what passes when it is run alone has passed, and both are shown' 0 '3 passed, 0 failed, 0 skipped' '^FAIL .*moody ' t/moody t/good
 rm "$dir/moods"
+gives 'a repeat is counted and named' 0 '3 passed, 0 failed, 0 skipped' '^1 repeated: t/moody$' t/moody t/good
+rm "$dir/moods"
+gives 'where there is none, that is said too' 0 '2 passed, 0 failed, 0 skipped' '^0 repeated$' t/good
 gives 'where more than four fail, nothing is repeated' 1 '6 passed, 5 failed, 0 skipped' '^FAIL .*moody ' t/moody t/dies t/short t/liar t/bails t/good
 exit $failed

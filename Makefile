@@ -114,9 +114,14 @@ ifneq ($(SETUP),no)
 endif
 
 # Tests are listed by path in the build folder or, for scripts, in the tree.
-# TESTS names those that are wanted instead of all.
-TESTS ?= $(tests-y) --alone $(alone-y)
+# TESTS names those that are wanted instead of all, T the parts whose tests are wanted:
+# the tests of a part are in the folder of its name, the module's in tests/vm.
+part-folders = $(patsubst %,tests/%/,$(patsubst kmod,vm,$(patsubst kmod/%,%,$(T:%/=%))))
+of-parts = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach p,$(part-folders),\
+	$(findstring /$(p),/$(t)))),$(t))),$(1))
+TESTS ?= $(call of-parts,$(tests-y)) --alone $(call of-parts,$(alone-y))
 check: setup
+	$(Q)$(if $(filter-out --alone,$(TESTS)),,echo "T=$(T): no tests in $(part-folders)" >&2; exit 1)
 	$(Q)$(MAKE) $(jobs) all $(filter $(O)/%,$(TESTS)) $(checkdeps-y)
 	$(Q)O=$(O) tests/run $(TESTS)
 
@@ -155,6 +160,7 @@ help:
 #? make kmod         build the kernel module for the kernel headers found
 #? make demo         set up, build and show gpushare at work
 #? make check        set up, build and run the tests
+#? make check T=PART only the tests of a part: T=wrap/cuda, T="gpushared ulib", T=kmod
 #? make check-full   the same and everything that takes longer
 #? make check-vm     the kernel module's tests in virtual machines
 #? make check-debug  the same in a kernel that looks for faults, and worse

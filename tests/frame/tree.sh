@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tree keeps its own rules: the top level, licences, widths, file sizes.
+# The tree keeps its own rules: the top level, licences, widths. File sizes are advice.
 cd "$(dirname "$0")/../.." || exit 1
-echo 1..5
+echo 1..4
 n=0
 
 # result NAME OFFENDERS: passes if the second word is empty
@@ -31,10 +31,10 @@ result "no line without a string is longer than 100 columns" "$(for f in $(print
 	grep -vE '/(corpus|data)/'); do
 	expand "$f" | awk -v f="$f" 'length > 100 && !/"/ { print f ":" NR }'; done | head -n 20)"
 
-result "no source is longer than 800 lines" "$(for f in $(printf '%s\n' "$code" | grep -E '\.[ch]$' |
-	grep -vE '/(corpus|data)/'); do
-	[ "$(wc -l <"$f")" -le 800 ] || echo "$f"; done)"
-
 result "nothing is left over" "$(printf '%s\n' "$files" | grep -vE '^(LICENSES/|tests/frame/tree.sh)' |
 	xargs -d '\n' grep -nIE '\b(TODO|FIXME|XXX|HACK)\b' 2>/dev/null | head -n 20)"
+# A file is one noun, and one noun seldom takes this much. It's for who reads to judge.
+for f in $(printf '%s\n' "$code" | grep -E '\.[ch]$' | grep -vE '/(corpus|data)/'); do
+	[ "$(wc -l <"$f")" -le 800 ] || echo "# $f is longer than 800 lines: does it hold several nouns?"
+done
 exit ${failed:-0}

@@ -16,36 +16,50 @@ die()
 	exit 2
 }
 
-# apt_backports ARGS...: an apt command that sees bookworm-backports and nothing
+# apt_suite SUITE ARGS...: an apt command that sees that suite of Debian and nothing
 # else, by a configuration of our own that names the mirror which the machine
 # itself uses. The machine's lists and sources stay as they are.
-apt_backports()
+apt_suite()
 {
-	local apt=$cache/apt tool=$1 uri
-	shift
+	local suite=$1 apt=$cache/apt-$1 tool=$2 uri
+	shift 2
 	mkdir -p "$apt/lists/partial"
 	if [ ! -s "$apt/sources.list" ]; then
 		uri=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CREATED_BY)' |
-			awk '$2 == "bookworm" && $3 == "Packages" { print $1; exit }')
-		[ -n "$uri" ] || die "the machine's apt names no mirror of bookworm, or its lists were" \
+			awk '$2 ~ /^(bookworm|trixie)$/ && $3 == "Packages" { print $1; exit }')
+		[ -n "$uri" ] || die "the machine's apt names no mirror of Debian, or its lists were" \
 			"never fetched (apt-get update)"
-		echo "deb $uri bookworm-backports main" >"$apt/sources.list"
+		echo "deb $uri $suite main" >"$apt/sources.list"
 	fi
 	local opts=(-o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
 		-o Dir::State::lists="$apt/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
-		-o APT::Sandbox::User="$(id -un)" -o APT::Default-Release=bookworm-backports)
+		-o APT::Sandbox::User="$(id -un)" -o APT::Default-Release="$suite")
 	if [ ! -e "$apt/updated" ] || [ "${UPDATE:-}" = 1 ]; then
 		apt-get "${opts[@]}" -qq update >&2 ||
-			die "can't fetch the list of bookworm-backports: is the network there?"
+			die "can't fetch the list of $suite: is the network there?"
 		touch "$apt/updated"
 		UPDATE=
 	fi
 	"$tool" "${opts[@]}" "$@"
 }
 
-# The same for the machine's own suites.
+apt_backports()
+{
+	apt_suite bookworm-backports "$@"
+}
+
+apt_newest()
+{
+	apt_suite trixie-backports "$@"
+}
+
+# The same for Debian 12's own suites: on that the machine's, with its security's.
 apt_own()
 {
+	if ! grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+		apt_suite bookworm "$@"
+		return
+	fi
 	local tool=$1
 	shift
 	"$tool" -o APT::Sandbox::User="$(id -un)" "$@"

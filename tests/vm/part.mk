@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
 # The kernel module for the kernels at hand, and its tests in virtual machines.
-# KVER names the kernels to build for: 6.1, 6.12, 6.12-rt, debug, or a release
-# whose headers are installed. Without it, those are it that are installed and
-# those that the tests use.
+# KVER names the kernels to build for: 6.1, 6.12, 6.12-rt, 7, debug, or a release
+# whose headers are installed. Without it, those are it that are installed, or
+# those that the tests use where none is.
 
-KVER ?= $(notdir $(patsubst %/build,%,$(wildcard /lib/modules/*/build))) 6.1 6.12 6.12-rt
+KVER ?= $(or $(notdir $(patsubst %/build,%,$(wildcard /lib/modules/*/build))),6.1 6.12 6.12-rt)
 
 .PHONY: kmod
 kmod:

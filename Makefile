@@ -166,7 +166,7 @@ help:
 #? make check-debug  the same in a kernel that looks for faults, and worse
 #? make bench        measure; BENCH=core picks a part
 #? make fuzz         build the libFuzzer targets into build/fuzz/ (clang)
-#? make lint         style and static checks, with the tools that are there
+#? make lint         style and static checks, with the tools that are there (5 minutes)
 #? make install      install below PREFIX (/usr/local), DESTDIR honoured
 #? make uninstall    remove what make install put there, with the same PREFIX and DESTDIR
 #? make clean        remove build/

@@ -42,7 +42,7 @@ struct spare {
 	struct kgroup *part;
 };
 
-#define SPARE(name) struct spare name = { .nodes = LIST_HEAD_INIT((name).nodes) }
+#define SPARE_INIT(name) { .nodes = LIST_HEAD_INIT((name).nodes) }
 
 /* Let go of the lock, and see that there is one of each. */
 static int fill(struct spare *spare, u64 *now)
@@ -127,7 +127,7 @@ static int part_of(struct kgroup *group, u64 tenant, struct spare *spare, u64 no
 int gs_place_for(struct cgroup *cg, u64 tenant, struct kdevice *device, u64 *now,
 		 struct gs_group **place)
 {
-	SPARE(spare);
+	struct spare spare = SPARE_INIT(spare);
 	int ret;
 
 	lockdep_assert_held(&gs.lock);
@@ -175,7 +175,7 @@ int gs_regroup(struct cgroup *cg, u64 *now)
 	struct kgroup *group;
 	struct gs_id *next;
 	unsigned int n = 0;
-	SPARE(spare);
+	struct spare spare = SPARE_INIT(spare);
 	int ret = 0;
 	u64 id = 0;
 
@@ -298,7 +298,7 @@ void gs_group_leave(struct kgroup *group, u64 *now)
 	u64 id = group->id.id, leaves = ++gs.generation;
 	struct cgroup *cg = group->cgroup;
 	struct kgroup *gone = NULL;
-	SPARE(spare);
+	struct spare spare = SPARE_INIT(spare);
 	int ret;
 
 	lockdep_assert_held(&gs.lock);
@@ -400,7 +400,7 @@ static int find_or_put(struct cgroup *cg, struct kgroup **new, u64 maker, bool *
 struct kgroup *gs_group_make(struct cgroup *cg, u64 maker, u64 *now, bool *made)
 {
 	struct kgroup *group = gs_group_of(cg), *new;
-	SPARE(spare);
+	struct spare spare = SPARE_INIT(spare);
 	int ret;
 
 	lockdep_assert_held(&gs.lock);
@@ -432,7 +432,7 @@ struct kgroup *gs_group_make(struct cgroup *cg, u64 maker, u64 *now, bool *made)
 int gs_group_assign(struct cgroup *cg, u64 maker, u64 *now)
 {
 	struct kgroup *group;
-	SPARE(spare);
+	struct spare spare = SPARE_INIT(spare);
 	int ret;
 	u64 was;
 

@@ -249,7 +249,7 @@ static void place(struct gs_device *dev, struct gs_queue *q, struct gs_entity *e
 
 /*
  * Let @e, which is active, count if its debt allows it by now. Others' pieces are never so
- * short that V reaches it just then. By what they overtook it it is owed: it has waited.
+ * short that V reaches it just then. What they overtook it by is owed to it: it has waited.
  */
 void gs_fair_count(struct gs_device *dev, struct gs_entity *e)
 {

@@ -163,6 +163,7 @@ GPUSHARE_DAEMON=$O/gpushared/gpushared
 gives 5 status; complains 'there is none'
 gives 0 run --weight=50 --name=first -- sh -c 'echo "$GPUSHARE_ARBITER"; "$0" list' "$ctl"
 says "^$dir/user/gpushare/arbiter.sock"; says 'first +1? *50|first.* 50 '
-children+=($(grep -lsz "^XDG_RUNTIME_DIR=$dir/user\$" /proc/[0-9]*/environ | cut -d/ -f3 | grep -vx $$))
+mapfile -t started < <(grep -lsz "^XDG_RUNTIME_DIR=$dir/user\$" /proc/[0-9]*/environ | cut -d/ -f3 | grep -vx $$)
+children+=("${started[@]}")
 result "run starts the user's own daemon where no arbiter is"
 finish

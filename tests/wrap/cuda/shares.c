@@ -35,7 +35,8 @@ struct rule {
 };
 
 #define WEIGHT(w)	.mask = GPUSHARE_SHARE_WEIGHT, .weight = (w)
-#define FLOOR(w, m)	.mask = GPUSHARE_SHARE_WEIGHT | GPUSHARE_SHARE_MIN, .weight = (w), .min_permille = (m)
+#define FLOOR(w, m)	.mask = GPUSHARE_SHARE_WEIGHT | GPUSHARE_SHARE_MIN, .weight = (w), \
+			.min_permille = (m)
 #define CEILING(q, p)	.mask = GPUSHARE_SHARE_MAX, .max_us = (q), .period_us = (p)
 
 static const struct rule rules[] = {
@@ -212,7 +213,8 @@ static bool set_apart(void)
 	for (i = 1; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
 		CPU_SET(i, &others);
 	return !sched_setaffinity(0, sizeof(others), &others) &&
-	       !sched_setscheduler(0, SCHED_FIFO, &first) && !sched_setscheduler(0, SCHED_OTHER, &none);
+	       !sched_setscheduler(0, SCHED_FIFO, &first) &&
+	       !sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 int main(int argc, char **argv)
@@ -231,6 +233,7 @@ int main(int argc, char **argv)
 		return 1;
 	snprintf(loads, sizeof(loads), "%s", argc > 2 ? argv[2] : "0,8,20");
 	for (load = strtok(loads, ","); load; load = strtok(NULL, ","))
-		all_with((unsigned int)atoi(load) % 64, seconds, argc > 3 ? argv[3] : NULL, *per_ms);
+		all_with((unsigned int)atoi(load) % 64, seconds, argc > 3 ? argv[3] : NULL,
+			 *per_ms);
 	return failed;
 }

@@ -473,13 +473,11 @@ u32 gs_min_room(const struct gs_group *group, const struct gs_device *dev);
  * state; after it (and after a device is gone) the core has no reference left.
  * gs_client_move(): its task went to another group; a seat is kept. One whose
  * device is gone changes its group alone.
- * gs_client_weight(): its part within its group (default 100, a new client's).
  */
 int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs_device *dev,
 		  u64 now);
 void gs_client_remove(struct gs_client *c, u64 now);
 int gs_client_move(struct gs_client *c, struct gs_group *group, u64 now);
-int gs_client_weight(struct gs_client *c, u32 weight, u64 now);
 
 /*
  * Ask for a seat. @want: how long it would like to run in one go, 0 if not

@@ -376,17 +376,3 @@ int gs_group_unset(struct gs_group *group, struct gs_device *dev, u32 which, u64
 	gs_leave(group->arb);
 	return 0;
 }
-
-int gs_client_weight(struct gs_client *c, u32 weight, u64 now)
-{
-	if (c->state == GS_CLIENT_GONE)
-		return -ENODEV;
-	if (weight < GS_WEIGHT_MIN || weight > GS_WEIGHT_MAX)
-		return -EINVAL;
-	now = gs_enter(c->arb, now);
-	gs_charge_holders(c->dev, now);
-	reweigh(c->dev, &c->entity, weight, c->entity.class);
-	gs_schedule(c->dev, now);
-	gs_leave(c->arb);
-	return 0;
-}

@@ -125,7 +125,6 @@ TEST(device_removed_with_grants_out)
 		EXPECT_EQ(gs_mem_charge(&t[i]->c, 1, b.now), -ENODEV);
 		EXPECT_EQ(gs_client_move(&t[i]->c, &b.arb.root, b.now), 0);
 		EXPECT_EQ(t[i]->c.group, &b.arb.root);
-		EXPECT_EQ(gs_client_weight(&t[i]->c, 1, b.now), -ENODEV);
 		EXPECT_EQ(gs_profile_set(&t[i]->c, NULL, b.now), -ENODEV);
 		t[i]->wake = GS_NEVER;
 	}

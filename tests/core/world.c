@@ -531,9 +531,6 @@ static void client_call(struct world *w, u32 op)
 		client_move(w, f);
 		break;
 	case 12:
-		w->weights_moved = true;
-		gs_client_weight(&f->c, word(w) % 10100, w->now);
-		break;
 	case 13:
 		memory(w, f);
 		break;

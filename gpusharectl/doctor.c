@@ -295,6 +295,20 @@ static bool uses_gpu(const char *pid)
 }
 
 /* Processes that have a GPU open and are no clients. */
+static void check_vulkan(struct doctor *d)
+{
+	char path[PATH_MAX], manifest[PATH_MAX];
+
+	if (!gs_file_beside(path, sizeof(path), "vulkan/libgpushare-vulkan.so"))
+		find(d, OK, "vulkan", NULL, "the layer isn't installed: programs of Vulkan aren't "
+		     "arbitrated");
+	else if (!gs_file_beside(manifest, sizeof(manifest), "vulkan/gpushare.json"))
+		find(d, FAIL, "vulkan", "install it again", "%s lacks gpushare.json, by which "
+		     "Vulkan's loader finds it", path);
+	else
+		find(d, OK, "vulkan", NULL, "%s: gpusharectl run puts it before programs", path);
+}
+
 static void check_coverage(struct doctor *d)
 {
 	unsigned int seen = 0, outside = 0;
@@ -443,6 +457,7 @@ static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 	check_module(&d);
 	check_cgroup(&d);
 	check_cuda(&d);
+	check_vulkan(&d);
 	if (d.arbiter && !gs_view_take(ctl, &d.view, GS_VIEW_CLIENTS)) {
 		check_devices(&d);
 		check_coverage(&d);

@@ -311,6 +311,12 @@ static void set_environment(const struct run *r)
 		setenv("GPUSHARE_GROUP", r->name, 1);
 	if (gs_file_beside(path, sizeof(path), "libgpushare-opencl.so"))
 		put_in_front("OPENCL_LAYERS", path);
+	if (gs_file_beside(path, sizeof(path), "vulkan/libgpushare-vulkan.so")) {
+		*strrchr(path, '/') = 0;
+		/* Whoever names all paths has the loader look into no added one. */
+		put_in_front(getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH", path);
+		put_in_front("VK_INSTANCE_LAYERS", "VK_LAYER_GPUSHARE_gate");
+	}
 	if (gs_file_beside(path, sizeof(path), "cuda/libcuda.so.1")) {
 		*strrchr(path, '/') = 0;
 		put_in_front("LD_LIBRARY_PATH", path);

@@ -28,6 +28,7 @@
  *	stats.c		counters
  *	event.c		streams of events
  *	state.c		the state file: what changed, and reading it
+ *	state-text.c	its lines: read, and judged before anything is taken (a fuzz target)
  *	state-writer.c	the thread that writes it
  */
 #ifndef GPUSHARED_H

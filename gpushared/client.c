@@ -213,8 +213,10 @@ static int find_set(struct peer *p, uint64_t id, const struct device *dev, struc
 	if (!first || first->peer->pid != p->pid)
 		return -EBADF;
 	for (c = first; ; c = c->set, n++) {
-		if (c->device == dev || n >= GS_ANY_MAX)
-			return -EINVAL;
+		if (c->device == dev)
+			return -EBADF;
+		if (n >= GS_ANY_MAX)
+			return -EUSERS;
 		if (c->set == first)
 			break;
 	}
@@ -308,7 +310,7 @@ int client_attach(struct peer *p, struct message *m, uint32_t given)
 		return -EINVAL;
 	if (p->client)
 		return -EALREADY;
-	if (!u->device && !device_key_ok(u->key))
+	if (!u->device && strnlen(u->key, sizeof(u->key)) == sizeof(u->key))
 		return -EINVAL;
 	dev = device_find(u->device, u->key);
 	if (!dev)
@@ -350,6 +352,18 @@ static void answer_wait(struct client *c, int result)
 	peer_reply(c->peer, &head, result, &w, min_t(uint32_t, c->wait_size, sizeof(w)), NULL, 0);
 }
 
+/* Its pages may be mapped for longer: they show no grant. */
+static void show_end(struct client *c)
+{
+	struct gpushare_grant_page *g = c->grant;
+
+	__atomic_store_n(&g->preempt, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&g->word, g->word & ~(uint64_t)(GPUSHARE_FLAGS_MASK & ~GPUSHARE_GONE),
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&g->wake, g->wake + 1, __ATOMIC_RELEASE);
+	wake(c);
+}
+
 void client_free(struct client *c)
 {
 	if (c->waiting && !c->peer->closed)
@@ -357,6 +371,7 @@ void client_free(struct client *c)
 	list_del_init(&c->wait_link);
 	c->peer->client = NULL;
 	gs_client_remove(&c->core, now_ns());
+	show_end(c);
 	list_del_init(&c->changed);
 	list_del_init(&c->link);
 	leave_set(c);
@@ -674,96 +689,39 @@ void client_settle(void)
 	}
 }
 
-static int memory_op(struct client *c, const struct gpushare_memory *m)
-{
-	uint64_t now = now_ns();
-
-	switch (m->op) {
-	case GPUSHARE_MEM_CHARGE:
-		return gs_mem_charge(&c->core, m->bytes, now);
-	case GPUSHARE_MEM_UNCHARGE:
-		return gs_mem_uncharge(&c->core, m->bytes, now);
-	case GPUSHARE_MEM_SWAP_OUT:
-	case GPUSHARE_MEM_SWAP_IN:
-		return gs_mem_swap(&c->core, m->bytes, m->op == GPUSHARE_MEM_SWAP_OUT, now);
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
-/* What there still is, and whose limit stands in the way first: 0 is the device itself. */
-static void memory_limits(struct client *c, struct gpushare_memory *m, uint64_t *by)
-{
-	const struct gs_device_conf *conf = &c->core.dev->conf;
-	uint64_t left, first = GPUSHARE_NO_LIMIT;
-	struct gs_node *n;
-
-	m->available_bytes = GPUSHARE_NO_LIMIT;
-	m->total_bytes = GPUSHARE_NO_LIMIT;
-	*by = 0;
-	if (conf->mem_capacity) {
-		m->total_bytes = conf->mem_capacity;
-		m->available_bytes = gs_mem_room(&c->core);
-		/* An oversubscribed device only refuses what would never fit. */
-		first = conf->oversubscribe ? m->total_bytes : m->available_bytes;
-	}
-	for (n = c->core.node; n; n = n->up) {
-		if (n->share.mem_max == GS_UNLIMITED)
-			continue;
-		left = n->share.mem_max - min(n->share.mem_max, n->mem.used + n->mem.swapped);
-		m->total_bytes = min(m->total_bytes, (__u64)n->share.mem_max);
-		m->available_bytes = min(m->available_bytes, (__u64)left);
-		if (left < first) {
-			first = left;
-			*by = n->group->id;
-		}
-	}
-}
-
 int client_memory(struct client *c, struct gpushare_memory *m)
 {
-	uint64_t by;
+	u64 total, by;
 	int err;
 
 	if (m->flags || m->reserved || m->op < GPUSHARE_MEM_CHARGE || m->op > GPUSHARE_MEM_SWAP_IN)
 		return -EINVAL;
 	if (c->core.state == GS_CLIENT_GONE)
 		return -ENODEV;
-	err = memory_op(c, m);
-	if (err == -EINVAL)
-		err = -ERANGE;
+	err = gs_contract_memory(&c->core, m->op, m->bytes, now_ns());
 	m->current_bytes = c->core.mem_used;
 	m->swapped_bytes = c->core.mem_swapped;
-	memory_limits(c, m, &by);
+	m->available_bytes = gs_contract_available(&c->core, &total, &by);
+	m->total_bytes = total;
 	m->limit_group = err == -ENOMEM ? by : 0;
 	return err;
 }
 
 int client_describe(struct client *c, struct gpushare_describe *de)
 {
-	const struct gs_device_conf *conf;
-	struct gs_profile *p = &c->profile;
+	struct gs_profile p = { 0 };
 	int err;
 
 	if (de->flags)
 		return -EINVAL;
 	if (c->core.state == GS_CLIENT_GONE)
 		return -ENODEV;
-	conf = &c->core.dev->conf;
-	if ((conf->threads && de->threads > conf->threads) ||
-	    (conf->regs && de->registers > conf->regs) ||
-	    (conf->local_mem && de->local_bytes > conf->local_mem))
-		return -ERANGE;
+	err = gs_contract_profile(&p, de, &c->core.dev->conf);
+	if (err)
+		return err;
 	gs_profile_set(&c->core, NULL, now_ns());	/* it is about to change */
-	*p = (struct gs_profile){
-		.threads = de->threads, .regs = de->registers, .local_mem = de->local_bytes,
-		.blocks = de->groups,
-	};
-	if (de->group_ns) {
-		p->points = 1;
-		p->rate[0] = max_t(uint64_t, 1000000000ull / de->group_ns, 1);
-	}
-	err = gs_profile_set(&c->core, p, now_ns());
+	c->profile = p;
+	err = gs_profile_set(&c->core, &c->profile, now_ns());
 	de->workers = c->core.workers;
 	return err;
 }

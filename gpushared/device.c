@@ -288,9 +288,10 @@ int device_add(struct gpushare_device *u)
 	struct device *dev;
 	int err;
 
-	if (u->flags || u->device || (u->mask & ~GPUSHARE_DEV_ALL) ||
-	    !device_key_ok(u->key) || u->kind < GPUSHARE_KIND_GPU || u->kind > GPUSHARE_KIND_OTHER)
+	if (u->flags || u->device || (u->mask & ~GPUSHARE_DEV_ALL) || !device_key_ok(u->key))
 		return -EINVAL;
+	if (u->kind < GPUSHARE_KIND_GPU || u->kind > GPUSHARE_KIND_OTHER)
+		return -ERANGE;
 	if (device_find(0, u->key))
 		return -EEXIST;
 	err = check_ranges(u);

@@ -39,7 +39,7 @@
 #include <sys/types.h>
 #include <linux/gpushare.h>
 
-#include "arbiter.h"
+#include "kmod/contract/contract.h"
 #include "ulib/user-socket.h"
 #include "ulib/wire.h"
 

@@ -6,7 +6,7 @@ gpushared-src := $(addprefix gpushared/,bell.c cgroup.c client.c command.c devic
 	account.c) \
 	ulib/user-socket.c
 gpushared := $(O)/gpushared/gpushared
-$(call program,gpushared/gpushared,$(gpushared-src),$(core-lib) -lpthread)
+$(call program,gpushared/gpushared,$(gpushared-src),$(contract-lib) $(core-lib) -lpthread)
 all-y += $(gpushared)
 
 .PHONY: install-gpushared

@@ -195,7 +195,7 @@ static int set_checked(struct peer *p, struct gpushare_share *u, uint64_t id, co
 
 	if (made) {
 		if (!u->mask)
-			return 0;	/* nothing is set, so there is nothing to reset */
+			return -ENOENT;	/* nothing is set, so there is nothing to reset */
 		err = group_make_cgroup(id, path, p->admin ? 0 : p->tenant, p->admin, &g);
 	} else {
 		/* What an admin sets is one's own doing no more. */
@@ -249,6 +249,8 @@ int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *fi
 	}
 	group_collect(p, false);
 	err = find_target(u, files, nr_files, &id, path, sizeof(path));
+	if (!err && !strcmp(path, "/"))
+		err = -EINVAL;		/* there is nobody to share with */
 	if (!err)
 		err = may_set(p, group_find(id), path, authority);
 	if (!err)

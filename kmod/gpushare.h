@@ -45,6 +45,7 @@
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/gpushare.h>
+#include "contract/contract.h"
 #include "core/arbiter.h"
 
 struct cgroup;

@@ -97,6 +97,8 @@ static int send_message(struct gs_transport *a, struct gs_wire *head, const void
 	for (;;) {
 		if (sendmsg(a->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 			return 0;
+		if (errno == EBADF && nr_files)
+			return -EBADF;	/* one of the files: the connection's own is in use */
 		if (errno != EAGAIN && errno != EINTR)
 			return gone(-errno);
 		if (!until)

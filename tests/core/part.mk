@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-core-tests := basic examples guarantee hostile life long numbers rules shares
+core-tests := basic contract examples guarantee hostile life long numbers rules shares
 $(foreach t,$(core-tests),\
-	$(call program,tests/core/$(t),tests/core/$(t).c tests/core/bed.c,$(core-lib) -lm))
+	$(call program,tests/core/$(t),tests/core/$(t).c tests/core/bed.c,$(contract-lib) $(core-lib) -lm))
 tests-y += $(addprefix $(O)/tests/core/,$(core-tests))
 
 core-world := $(addprefix tests/core/,properties.c world.c world-check.c)

@@ -11,6 +11,14 @@ full-y += tests/gpushared/valgrind.sh tests/gpushared/soak.sh
 full-y += $(if $(wildcard Kbuild),tests/gpushared/systemd-vm.sh)
 bench-y += ulib:$(O)/tests/gpushared/bench
 
+# The contract's own tests, as they run over the module, over a private daemon.
+kselftests := structs attach memory share device stats
+cflags-tests/kselftest := -Itests/kselftest
+$(foreach t,$(kselftests),$(call program,tests/gpushared/kselftest/$(t),tests/kselftest/$(t).c \
+	tests/kselftest/lib.c tests/gpushared/kselftest.c,$(O)/lib/libgpushare.a -lpthread))
+tests-y += tests/gpushared/kselftest.sh
+checkdeps-y += $(addprefix $(O)/tests/gpushared/kselftest/,$(kselftests))
+
 # The fuzz targets, as tests of their own and for libFuzzer.
 fuzz-message := tests/gpushared/fuzz-message.c gpushared/message.c
 fuzz-state := tests/gpushared/fuzz-state.c gpushared/state-text.c
@@ -25,7 +33,7 @@ faulty := malloc calloc realloc strdup open_memstream fopen fclose accept4 memfd
 	eventfd timerfd_create epoll_create1 epoll_wait epoll_ctl socket socketpair getsockopt recvmsg recv \
 	sendmsg send read pread write fsync rename fstatat poll pthread_create open openat fcntl syscall
 $(call program,tests/gpushared/faulty-gpushared,$(wildcard gpushared/*.c) ulib/user-socket.c tests/gpushared/fault-wrap.c,\
-	$(core-lib) -lpthread $(addprefix -Wl$(comma)--wrap=,$(faulty)))
+	$(contract-lib) $(core-lib) -lpthread $(addprefix -Wl$(comma)--wrap=,$(faulty)))
 $(call program,tests/gpushared/faults,tests/gpushared/faults.c tests/gpushared/world.c,$(O)/lib/libgpushare.a -lpthread,\
 	$(O)/tests/gpushared/faulty-gpushared)
 alone-y += $(O)/tests/gpushared/faults

@@ -2,30 +2,10 @@
 #include <grp.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include "lib.h"
-
-int arb_open(void)
-{
-	int fd = open("/dev/gpushare", O_RDWR | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-int arb_call(int fd, unsigned long cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
-}
-
-void *arb_map(int fd, uint64_t offset, int prot)
-{
-	void *p = mmap(NULL, sysconf(_SC_PAGESIZE), prot, MAP_SHARED, fd, offset);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 void need_arbiter(void)
 {

@@ -25,10 +25,17 @@
 #define TENANT		1000
 #define MS		1000000ULL	/* in ns */
 
-/* The arbiter: fds and pointers, or -errno and NULL. */
+/* The arbiter (module.c, or the daemon's): fds and pointers, or -errno and NULL. */
 int arb_open(void);
 int arb_call(int fd, unsigned long cmd, void *arg);
 void *arb_map(int fd, uint64_t offset, int prot);
+bool arb_is_module(void);
+
+/* Ends a test of what only the module has. */
+#define ONLY_MODULE(what) do {						\
+	if (!arb_is_module())						\
+		SKIP("only the module has %s", what);			\
+} while (0)
 
 /* Ends the test as skipped unless it is root with the module loaded. */
 void need_arbiter(void);

@@ -39,5 +39,5 @@ debug-kernel:
 	$(Q)tests/vm/kernel debug
 
 cflags-tests/bench += -Itests/kselftest
-$(call program,tests/bench/kmod,tests/bench/kmod.c tests/kselftest/lib.c,-pthread)
+$(call program,tests/bench/kmod,tests/bench/kmod.c tests/kselftest/lib.c tests/kselftest/module.c,-pthread)
 bench-y += kmod:tests/vm/bench

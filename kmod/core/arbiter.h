@@ -350,6 +350,7 @@ struct gs_device {
 	u32 assured_sum;	/* of the root's children */
 	u32 goal;		/* per mille of an epoch that the others may use */
 	u32 shortest;		/* the worst got/due of this epoch, per mille */
+	u64 grain;		/* the longest grant of late */
 	u64 others;		/* what the others used in this epoch */
 	u64 beyond;		/* and too much in those before, in which a guarantee fell short */
 };

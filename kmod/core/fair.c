@@ -98,6 +98,7 @@
 #define ABSENCE_SLICES	5
 #define PATIENCE_TIMES	2	/* as long as those who are away ran */
 #define LATE_UNIT	1000ull	/* ns */
+#define PIECES		2	/* of others, which one that was in debt may have to wait for */
 
 void gs_entity_weight(struct gs_entity *e, u32 weight)
 {
@@ -249,11 +250,22 @@ static void place(struct gs_device *dev, struct gs_queue *q, struct gs_entity *e
 
 /*
  * Let @e, which is active, count if its debt allows it by now. Others' pieces are never so
- * short that V reaches it just then. What they overtook it by is owed to it: it has waited.
+ * short that V reaches it just then, and it waits for some of them before it is picked: by
+ * so much it is owed. More comes of what kept it from being picked.
  */
 void gs_fair_count(struct gs_device *dev, struct gs_entity *e)
 {
-	place(dev, gs_queue_of(e), e);
+	struct gs_queue *q = gs_queue_of(e);
+	u64 most = gs_virtual(e, max(dev->conf.slice, PIECES * min(dev->grain, CHARGE_MOST)));
+	s64 behind = -gs_fair_ahead(e);
+
+	if (behind > (s64)most) {
+		if (q->weight)
+			most += mul_u64_u64_div_u64(most, e->weight, q->weight);
+		if (behind > (s64)most)
+			e->link.val += behind - most;
+	}
+	place(dev, q, e);
 }
 
 /*

@@ -6,6 +6,9 @@
  */
 #include "internal.h"
 
+/* With each grant that ends, what the longest one of late is taken for is less by so much. */
+#define GRAIN_FADES	16
+
 /* No longer waits. */
 static void leave_queue(struct gs_client *c)
 {
@@ -26,6 +29,7 @@ static void leave_seat(struct gs_client *c, u64 now)
 	struct gs_device *dev = c->dev;
 
 	gs_charge(c, now);
+	dev->grain = max(now - c->since, dev->grain - dev->grain / GRAIN_FADES);
 	if (c->flags & GS_PREEMPT)
 		gs_fair_late(&c->entity, now - c->preempted, true);
 	if ((c->flags & GS_PREEMPT) && now > c->preempted + dev->conf.slice) {

@@ -84,8 +84,8 @@ static void check_deadline(struct gs_node *node, const struct gs_entity *e)
 
 static void check_lag(struct world *w, struct gs_node *node, struct gs_entity *e)
 {
-	/* What all seats together may give to others while one client waits. */
-	u64 bound = (2 * w->longest_hold + 4 * w->longest_slice) *
+	/* What all seats together may give to others while one client waits, in debt first. */
+	u64 bound = (4 * w->longest_hold + 4 * w->longest_slice) *
 		    w->most_seats[node->dev - w->dev];
 	s64 lag;
 

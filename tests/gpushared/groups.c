@@ -507,7 +507,7 @@ static void two_hundred_elsewhere(void)
 	run_as_user(come_and_go);
 	looks = 2500 * ((now_ns() - start) / SEC + 1 + 3) + 200 * 4;
 	looks *= reads_of_a_look();
-	looks += looks / 10;	/* timers and eventfds are read, too; unbounded it is ten times as much */
+	looks += looks / 10;	/* timers and eventfds are read, too */
 	reads = reads_of(w.daemon) - reads;
 	printf("# %" PRIu64 " reads of %" PRIu64 " at most\n", reads, looks);
 	EXPECT_LE(reads, looks);

@@ -157,7 +157,10 @@ TEST(refused_messages)
 	EXPECT_EQ(-EINVAL, one(&h, big, 4));
 	h = head_of(GPUSHARE_ATTACH);
 	at.key[0] = ' ';
+	EXPECT_EQ(-ENODEV, one(&h, &at, sizeof(at)));
+	memset(at.key, 'x', sizeof(at.key));		/* no NUL */
 	EXPECT_EQ(-EINVAL, one(&h, &at, sizeof(at)));
+	memset(at.key, 0, sizeof(at.key));
 	strcpy(at.key, "cpu:0");
 	at.set_fd = 3;
 	EXPECT_EQ(-EINVAL, one(&h, &at, sizeof(at)));

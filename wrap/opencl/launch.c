@@ -660,6 +660,7 @@ enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const siz
 		.n_waits = n_waits, .waits = waits, .event = event,
 	};
 
+	gs_main_thread();
 	return enqueue(&r, queue, kernel);
 }
 

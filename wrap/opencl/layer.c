@@ -167,6 +167,7 @@ PUBLIC CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const cl_icd_dispa
 	memcpy(&gs_cl, target, most * sizeof(void *));
 	keep_below();
 	gs_options_read();
+	gs_main_thread();
 	restore_layers();
 	gs_hook_platform(&ours);
 	gs_hook_queue(&ours);

@@ -457,6 +457,8 @@ void gs_launch_free(struct gs_launch *launch);
 
 /* thread.c: nobody waits for its end; false: there can't be one. */
 bool gs_thread_start(void *(*run)(void *), void *arg);
+/* A thread of the program's is here: if it is the main one, its end is the process's. */
+void gs_main_thread(void);
 /* To the driver's compiler, in a thread of ours. False: it's too late, the process ends. */
 bool gs_compile_begin(void);
 void gs_compile_end(void);

@@ -5,10 +5,18 @@
  * One that is in the middle of the driver's compiler when the process ends would have the
  * ground pulled from under it by the compiler's own end. So each is counted while it is
  * there, and waited for; and none goes there any more. Who waits for a grant isn't there.
+ *
+ * A compiler that runs for the first time registers its own end as it goes along, that is
+ * after ours, so that it comes first: exit() takes the last first. But before all of these
+ * exit() ends what is the exiting thread's own. So the main thread, which is the one to end a
+ * process nearly always, gets something of its own, whose end is ours. If it is another that
+ * calls exit(), we come in our turn.
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ulib/glibc.h"
 #include "layer.h"
@@ -23,6 +31,10 @@ GS_OLD_AT(pthread_cond_broadcast, "2.3.2");
 #define STACK		(8 << 20)	/* compilers are used to it; they take what they touch */
 #define END_SECONDS	10		/* they aren't waited for longer */
 #define DUE_NS		1000000000	/* for that long there may be more of them */
+
+/* The C library's, as C++ has it. */
+extern int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *library);
+extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects what follows */
 static pthread_cond_t fewer;
@@ -54,13 +66,31 @@ static void at_end(void)
 	struct timespec until;
 
 	pthread_mutex_lock(&lock);
-	ended_ns = gs_cl_now();
+	if (!ending)
+		ended_ns = gs_cl_now();
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += END_SECONDS;
 	ending = true;
 	while (compiling && !pthread_cond_timedwait(&fewer, &lock, &until))
 		;
 	pthread_mutex_unlock(&lock);
+}
+
+static void of_main_thread(void *unused)
+{
+	(void)unused;
+	at_end();
+}
+
+void gs_main_thread(void)
+{
+	static __thread bool met;
+
+	if (met)
+		return;
+	met = true;
+	if (getpid() == (pid_t)syscall(SYS_gettid))
+		__cxa_thread_atexit_impl(of_main_thread, NULL, &__dso_handle);
 }
 
 bool gs_compile_begin(void)

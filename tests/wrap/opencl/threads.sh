@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 in_tests() { [ "${O#/}" = "$O" ] && echo "$PWD/$O/tests/wrap/opencl/$1" || echo "$O/tests/wrap/opencl/$1"; }
 stalls=$(in_tests stalls)
 spy=$(in_tests spy.so)
-plan 30
+plan 31
 
 # run NAME VARIABLE=VALUE... COMMAND...: in the background, its input is descriptor 3
 run() {
@@ -53,6 +53,9 @@ for how in end unload; do
 	touch "$dir/may"
 	was_built
 	verdict $? "$how: until it is done" "$dir/spied"
+	[ $how = unload ] && continue
+	said out "the compiler ends after the build"
+	verdict $? "$how: and what the compiler had registered comes after" "$dir/out"
 done
 
 run out SPY_SLOW="$dir/may" "$stalls" end

@@ -516,6 +516,20 @@ static void share_memory_and_exec(int up)
 	_exit(1);
 }
 
+static bool runs(pid_t pid, const char *program)
+{
+	char path[64], comm[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%31s", comm) != 1)
+		comm[0] = 0;
+	if (f)
+		fclose(f);
+	return !strcmp(comm, program);
+}
+
 /* Whoever runs another program by now has nothing to do with the client any more. */
 TEST(kill_after_spares_who_has_left_the_memory)
 {
@@ -525,6 +539,7 @@ TEST(kill_after_spares_who_has_left_the_memory)
 
 	pid = deaf(c.device, &up, share_memory_and_exec);
 	ASSERT_EQ(sizeof(other), read(up, &other, sizeof(other)));
+	EXPECT_TRUE(EVENTUALLY(runs(pid, "sleep")));
 	EXPECT_EQ(0, acquire(&c, 0, 10000));
 	EXPECT_TRUE(is_killed(other));
 	EXPECT_TRUE(EVENTUALLY(device_of(&c).clients == 1));

@@ -5,6 +5,7 @@
  * answer, and "." behind the last, so that a torn answer isn't taken for a whole one.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,25 @@ static const char head[] =
 
 static const char tail[] = "	gsx_put(gsx_o, gsx_n, gsx_room, \".\\n\");\n}\n";
 
+/* Is it there as the compiler's own, to be called only? Its bare name is an error. */
+static bool only_called(const char *question)
+{
+	return !strchr(question, '(') &&
+	       (!strncmp(question, "__has_", 6) || !strncmp(question, "__is_", 5));
+}
+
+/* A call is asked for only where its name is known. */
+static int put_question(char *text, size_t room, const char *question, uint32_t i)
+{
+	int name = (int)strcspn(question, "(");
+
+	if (only_called(question))
+		return snprintf(text, room, "#ifdef %s\n	gsx_n = gsx_put(gsx_o, gsx_n, gsx_room, "
+				"\"%u=%s\\n\");\n#endif\n", question, i, question);
+	return snprintf(text, room, "#ifdef %.*s\n	gsx_n = gsx_put(gsx_o, gsx_n, gsx_room, "
+			"\"%u=\" gsx_text(%s) \"\\n\");\n#endif\n", name, question, i, question);
+}
+
 char *gsx_cl_probe(const char *const *questions, uint32_t n)
 {
 	size_t room = sizeof(head) + sizeof(tail), at;
@@ -45,10 +65,8 @@ char *gsx_cl_probe(const char *const *questions, uint32_t n)
 	if (!text)
 		return NULL;
 	at = snprintf(text, room, "%s", head);
-	for (i = 0; i < n; i++)		/* a call is asked for only where its name is known */
-		at += snprintf(text + at, room - at, "#ifdef %.*s\n	gsx_n = gsx_put(gsx_o, "
-			       "gsx_n, gsx_room, \"%u=\" gsx_text(%s) \"\\n\");\n#endif\n",
-			       (int)strcspn(questions[i], "("), questions[i], i, questions[i]);
+	for (i = 0; i < n; i++)
+		at += put_question(text + at, room - at, questions[i], i);
 	snprintf(text + at, room - at, "%s", tail);
 	return text;
 }

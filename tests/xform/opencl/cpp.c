@@ -427,6 +427,11 @@ TEST(probe)
 	EXPECT_TRUE(strstr(text, "#ifdef __has_builtin\n"));
 	EXPECT_TRUE(strstr(text, "\"1=\" gsx_text(__has_builtin(x))"));
 	free(text);
+	text = gsx_cl_probe((const char *const []){ "__has_builtin" }, 1);
+	ASSERT_TRUE(text);
+	EXPECT_FALSE(strstr(text, "gsx_text(__has"));	/* bare, it is an error */
+	EXPECT_TRUE(strstr(text, "\"0=__has_builtin\\n\""));
+	free(text);
 	EXPECT_EQ(0, gsx_cl_probe_answer(questions, 3, answer, sizeof(answer), m));
 	EXPECT_STREQ("1", m[0].value);
 	EXPECT_EQ(NULL, m[1].value);

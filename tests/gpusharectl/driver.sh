@@ -64,7 +64,8 @@ drm-engine-capacity-render:	1"
 		file "$other" 3 0000:65:00.0 9 <<<"drm-cycles-ccs:	$((ms * 900))
 drm-total-cycles-ccs:	$((ms * 1000))"
 		file 1 3 0000:00:02.0 2 <<<"drm-engine-render:	$now ns"
-		echo sleep >"$dir/proc/$other/comm"
+		# Whole, for who reads it meanwhile.
+		echo sleep >"$dir/comm" && mv "$dir/comm" "$dir/proc/$other/comm"
 		sleep 0.02
 	done
 }

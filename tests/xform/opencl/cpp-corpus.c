@@ -26,11 +26,20 @@ static void read_macros(char *text)
 	}
 }
 
+/* Nothing is defined but what the compiler itself has as a call, and has all of. */
+static char *answer(const char *question)
+{
+	if (strncmp(question, "__has_", 6))
+		return NULL;
+	return strdup(strchr(question, '(') ? "1" : question);
+}
+
 /* Calls of macros that clang has built in, beside those of -dM. */
 static uint32_t add_answers(const struct gsx_cl_source *res, uint32_t n)
 {
 	for (uint32_t i = 0; i < res->n_questions && n < 2000; i++)
-		macros[n++] = (struct gsx_cl_macro){ strdup(res->questions[i]), NULL };
+		macros[n++] = (struct gsx_cl_macro){ strdup(res->questions[i]),
+						     answer(res->questions[i]) };
 	return n;
 }
 

@@ -4,8 +4,14 @@
 # library (one in its place), and by the files of DRM drivers (in a /proc of our own).
 . "$(dirname "$0")/lib.sh"
 
+# A second that a busy machine made longer says little of who had how much of it.
 doctor() {
-	out=$("$@" "$ctl" doctor 2>&1 | grep -E '^ [a-zA-Z]+ +driver ')
+	local tries
+	for tries in 1 2 3 4 5 6 7 8 9 10; do
+		out=$("$@" "$ctl" doctor 2>&1 | grep -E '^ [a-zA-Z]+ +driver ')
+		grep -qE 'of the last (1[1-9]|[2-9].)..,' <<<"$out" || return 0
+		echo "# again: try $tries was late"
+	done
 }
 
 start_daemon

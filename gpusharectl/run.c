@@ -302,6 +302,7 @@ static void put_in_front(const char *variable, const char *path)
 static void set_environment(const struct run *r)
 {
 	char path[2 * PATH_MAX];
+	struct gs_cuda cuda;
 
 	setenv("GPUSHARE_ARBITER", gs_transport_path(r->ctl->arbiter), 1);
 	/* A group that we were given by name isn't this one. */
@@ -317,7 +318,12 @@ static void set_environment(const struct run *r)
 		put_in_front(getenv("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH", path);
 		put_in_front("VK_INSTANCE_LAYERS", "VK_LAYER_GPUSHARE_gate");
 	}
-	if (gs_file_beside(path, sizeof(path), "cuda/libcuda.so.1")) {
+	/*
+	 * A program that looks for the driver, finds none and goes on without must find none
+	 * here, too. The wrapper itself is asked, as it is the one that will look for it.
+	 */
+	if (gs_file_beside(path, sizeof(path), "cuda/libcuda.so.1") &&
+	    !gs_cuda_look(&cuda, path) && cuda.driver) {
 		*strrchr(path, '/') = 0;
 		put_in_front("LD_LIBRARY_PATH", path);
 	}

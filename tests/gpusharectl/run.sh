@@ -16,10 +16,14 @@ gives 125 run --name=a/b true; complains 'letters, digits'
 gives 125 run --device=gpu9 true; complains 'no such device'
 gives 125 run --min=200% true
 gives 0 run sh -c 'echo "$GPUSHARE_ARBITER"'; [ "$out" = "$GPUSHARE_ARBITER" ] || wrong "arbiter: $out"
-# Both wrappers are put before the program, those of the same build or installation.
-gives 0 run sh -c 'echo "layers $OPENCL_LAYERS"; echo "libraries $LD_LIBRARY_PATH"'
+# Both wrappers are put before the program, those of the same build or installation; that of
+# libcuda only where there is a driver for it, as a program may go on without one.
+echoes='echo "layers $OPENCL_LAYERS"; echo "libraries $LD_LIBRARY_PATH"'
+GPUSHARE_REAL_LIBCUDA=$(readlink -f "$O/cpucuda/libcuda.so.1") gives 0 run sh -c "$echoes"
 [ ! -e "$O/lib/gpushare/libgpushare-opencl.so" ] || says '^layers /.*/libgpushare-opencl\.so'
 [ ! -e "$O/cuda/libcuda.so.1" ] || says '^libraries /.*/cuda(:|$)'
+GPUSHARE_REAL_LIBCUDA=/nowhere gives 0 run sh -c "$echoes"
+says_not '^libraries /.*/cuda(:|$)'
 gives 3 run -w 5 --name=x$$ -- sh -c 'exit 3'
 gives 0 run echo --weight=5 -h; [ "$out" = "--weight=5 -h" ] || wrong "its options: $out"
 result "exit statuses"

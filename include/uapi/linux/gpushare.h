@@ -230,7 +230,9 @@ struct gpushare_attach {
  * ACQUIRE of a client that is granted and not asked back returns 0 at once;
  * one that is asked back (PREEMPT) yields and asks again, as YIELD with AGAIN
  * does. YIELD of a client that neither holds nor waits does nothing and
- * returns 0.
+ * returns 0. A client that always has work uses AGAIN: between a plain YIELD and
+ * its next ACQUIRE it doesn't want the device, and somebody else begins a slice, so
+ * that it gets less than its weight says.
  */
 #define GPUSHARE_WAIT_NONBLOCK	0x1
 #define GPUSHARE_WAIT_ANY	0x2

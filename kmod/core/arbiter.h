@@ -196,6 +196,7 @@ struct gs_group {
  * @stat, @mem, @pressure: [host] counters of the whole subtree
  * @running, @waiting: [host] clients of the subtree in that state
  * @clients: [host] clients of the group itself on the device, in any state
+ * @standing: [host] @clients, and those of its tenants' groups themselves
  * @overrunning: [host] clients of the subtree in state OVER
  */
 struct gs_node {
@@ -206,6 +207,7 @@ struct gs_node {
 	u32 active;		/* entities of @queue that want to run or run */
 	u32 running, waiting, overrunning;
 	u32 clients;		/* of its own group */
+	u32 standing;		/* of it and of its tenants' groups */
 	u32 present;		/* clients of the subtree, in any state */
 	u64 rivals;		/* weights of those present in its queues */
 	u64 wait_at;		/* up to when stat.wait is whole */
@@ -234,6 +236,7 @@ struct gs_node {
 	/* min, see min.c */
 	struct gs_link behind;	/* in gs_device.behind while it is owed time */
 	struct list_head spent;	/* in gs_device.spent, or in a throttled node's parked */
+	u8 full;		/* a max kept it from more in this epoch */
 	struct list_head parked;
 	s64 owed;		/* of the guarantee, in this epoch */
 	u64 got;		/* used in this epoch, or of it in the last */
@@ -243,6 +246,12 @@ struct gs_node {
 	u64 wanted;		/* for how long it did in this epoch */
 	u64 epoch;		/* the epoch that the four above belong to */
 	u32 history;		/* got/due of the past, per mille */
+
+	/* see due.c: as of the last look at its device; nodes in these lists have clients */
+	const struct gs_node *eager_below, *next_eager;	/* who wants some */
+	u32 eager_own;		/* clients of its own group that do */
+	u32 below, usable;	/* what they could use, and what its max lets them */
+	u8 eager;
 
 	struct gs_debts debts;	/* of who was in @queue[0] */
 };
@@ -335,6 +344,7 @@ struct gs_device {
 	u8 awaits_class;	/* which queue of @awaits */
 	struct gs_node *awaits;	/* below which somebody is awaited, see fair.c */
 	u64 awaits_since, awaits_until;
+	u64 looked_until;	/* what due.c found is good until then */
 	u64 mem_used;
 	u64 mem_leaving;	/* of it, what those in @leaving have */
 	struct list_head leaving;	/* who has GS_EVICT, the first asked first */
@@ -553,6 +563,13 @@ u64 gs_mem_room(const struct gs_client *c);
 
 /* The device's timer. */
 void gs_expire(struct gs_device *dev, u64 now);
+
+/*
+ * What the rules give to the group, in per mille of the device's time, if it wants some
+ * without end beside those who want some now or did within the last second: by weight,
+ * not below its min, not above its max or what it could use. May be 10 ms old.
+ */
+u32 gs_due(const struct gs_group *group, struct gs_device *dev, u64 now);
 
 /* Charge the device's holders up to now, so that counters can be read. */
 void gs_sync(struct gs_device *dev, u64 now);

@@ -85,7 +85,7 @@ static void client_gone(struct gs_client *c, u64 now)
 	list_del_init(&c->of_device);
 	list_del_init(&c->of_leaving);
 	gs_path_present(&c->entity, -1);
-	c->node->clients--;
+	gs_path_stand(c->node, -1);
 	c->dev = NULL;
 	c->node = NULL;
 	gs_dirty(c);
@@ -290,8 +290,8 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 		gs_path_over(to, 1, c->charged);
 	}
 	gs_mem_move(c, from, to);
-	from->clients--;
-	to->clients++;
+	gs_path_stand(from, -1);
+	gs_path_stand(to, 1);
 	c->group = group;
 	c->node = to;
 	list_move_tail(&c->of_group, &group->clients);
@@ -433,6 +433,10 @@ static void node_move(struct gs_node *node, struct gs_node *to, u64 now)
 	gs_path_over(from, -(int)node->overrunning, -node->over_paid);
 	gs_path_over(to, node->overrunning, node->over_paid);
 	gs_mem_move_node(node, from, to);
+	if (gs_tenant_is(node->group)) {
+		from->standing -= node->clients;
+		to->standing += node->clients;
+	}
 	node->up = to;
 	gs_path_pressure(from, now);
 	gs_path_pressure(to, now);
@@ -510,7 +514,7 @@ int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs
 	c->dev = dev;
 	c->group = group;
 	c->node = node;
-	node->clients++;
+	gs_path_stand(node, 1);
 	c->since = now;
 	c->preempt_at = GS_NEVER;
 	gs_entity_init(&c->entity, GS_KIND_CLIENT, node, GS_WEIGHT_DEFAULT, GS_CLASS_BATCH);
@@ -539,7 +543,7 @@ void gs_client_remove(struct gs_client *c, u64 now)
 		gs_fair_bequeath(dev, &c->entity);
 		gs_mem_drop(c);
 		gs_path_present(&c->entity, -1);
-		c->node->clients--;
+		gs_path_stand(c->node, -1);
 		list_del_init(&c->of_device);
 	}
 	gs_tell(arb, GS_EV_LEAVE, dev, c->group, c, 0, 0);

@@ -31,7 +31,8 @@
  *    the next one: 6 ms pieces in a quota of 50 ms gave 54 %.
  *
  * A group that doesn't want to run isn't owed: only time in which it waited or
- * ran counts, and an idle group saves nothing up.
+ * ran counts, and an idle group saves nothing up. Nor is one owed more than it had that
+ * was stopped by a max, its own or of all who want to run below it.
  *
  * THE GOAL. A holder can't be stopped at any point, so slices of others may
  * make a guarantee fall short: one that comes and goes finds the device taken
@@ -117,6 +118,9 @@ static void next_quota(struct gs_node *node, u64 wanted)
 	s64 missed = 0;
 	u32 part = 1000;
 
+	if (node->full)
+		due = min(due, node->got);
+	node->full = 0;
 	if (due) {
 		part = node->got >= due ? 1000 : div64_u64(node->got * 1000, due);
 		dev->shortest = min(dev->shortest, part);
@@ -205,6 +209,14 @@ void gs_min_wants(struct gs_node *node)
 		node->wanted = wanted_until(node, now);
 		node->wanted_at = 0;
 	}
+}
+
+/* @node is throttled: it was given all that it may have, and who has nobody else below. */
+void gs_min_full(struct gs_node *node)
+{
+	node->full = 1;
+	while ((node = node->up) && !node->active)
+		node->full = 1;
 }
 
 /* The throttled @top runs again: so may those below it that are owed time. */
@@ -308,6 +320,7 @@ struct gs_node *gs_min_pick(struct gs_device *dev)
 			return node;
 		gs_tree_remove(&dev->behind, &node->behind);
 		list_add_tail(&node->spent, &top->parked);
+		node->full = 1;
 	}
 	return others_held(dev) ? first_spent(dev) : &dev->root;
 }

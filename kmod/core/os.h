@@ -109,6 +109,9 @@ static inline bool list_empty(const struct list_head *l)
 #define list_for_each_entry(p, head, m)					\
 	for (p = list_entry((head)->next, __typeof__(*p), m); &p->m != (head);	\
 	     p = list_entry(p->m.next, __typeof__(*p), m))
+#define list_for_each_entry_reverse(p, head, m)				\
+	for (p = list_entry((head)->prev, __typeof__(*p), m); &p->m != (head);	\
+	     p = list_entry(p->m.prev, __typeof__(*p), m))
 #define list_for_each_entry_safe(p, n, head, m)				\
 	for (p = list_entry((head)->next, __typeof__(*p), m),		\
 	     n = list_entry(p->m.next, __typeof__(*p), m); &p->m != (head);	\

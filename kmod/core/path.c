@@ -146,6 +146,7 @@ void gs_path_present(struct gs_entity *e, int n)
 	struct gs_node *node;
 	u32 was;
 
+	e->up->dev->looked_until = 0;
 	for (node = e->up; node; e = &node->entity, node = node->up) {
 		if (changed)
 			node->rivals += n > 0 ? e->weight : -(u64)e->weight;
@@ -153,6 +154,15 @@ void gs_path_present(struct gs_entity *e, int n)
 		node->present += n;
 		changed = !was != !node->present;
 	}
+}
+
+/* So many more clients stand in the node's own group. */
+void gs_path_stand(struct gs_node *node, int n)
+{
+	node->clients += n;
+	node->standing += n;
+	if (gs_tenant_is(node->group))
+		node->up->standing += n;
 }
 
 /* So many more overrun below @node, who paid up to times that sum up to @paid. */

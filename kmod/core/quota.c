@@ -118,6 +118,7 @@ static void throttle(struct gs_node *node, u64 now)
 		gs_path_dequeue(dev, &node->entity);
 	gs_path_deactivate(dev, &node->entity);
 	node->throttled_at = now;
+	gs_min_full(node);
 	reach_max(node);
 	gs_later_add(dev, &node->entity, until);
 	gs_tell(dev->arb, GS_EV_THROTTLE, dev, node->group, NULL, until, 0);

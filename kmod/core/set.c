@@ -98,6 +98,7 @@ int gs_device_set(struct gs_device *dev, const struct gs_device_conf *conf, u64 
 	if (old.epoch != conf->epoch)
 		dev->epoch_end = min(dev->epoch_end, now + conf->epoch);
 	dev->dealt = 0;
+	dev->looked_until = 0;
 	gs_mem_refresh(dev);
 	gs_tell(dev->arb, GS_EV_DEVICE, dev, NULL, NULL, 0, 0);
 	gs_schedule(dev, now);
@@ -281,6 +282,7 @@ static void apply(struct gs_node *node, u32 which, u64 now)
 	struct gs_device *dev = node->dev;
 	struct gs_share *s = &node->share;
 
+	dev->looked_until = 0;
 	gs_charge_holders(dev, now);
 	share_copy(s, &node->group->share, which & ~node->own);
 	if (s->weight != node->entity.weight || s->class != node->entity.class)

@@ -133,6 +133,7 @@ static void check_min(struct gs_node *node, bool pickable)
 static void check_node(struct world *w, struct gs_node *node)
 {
 	unsigned int i, running = 0, waiting = 0, over = 0, min = 0, own = 0, present = 0;
+	unsigned int standing = 0;
 	u64 used = 0, swapped = 0, paid = 0, rivals = 0;
 	struct sums s = { 0 };
 	bool pickable;
@@ -173,6 +174,7 @@ static void check_node(struct world *w, struct gs_node *node)
 		check_deadline(node, &n->entity);
 		check_lag(w, node, &n->entity);
 		min += n->min;
+		standing += gs_tenant_is(n->group) ? n->clients : 0;
 		rivals += n->present ? n->entity.weight : 0;
 	}
 	MUST(running == node->running && waiting == node->waiting && over == node->overrunning,
@@ -180,6 +182,9 @@ static void check_node(struct world *w, struct gs_node *node)
 	     node->waiting, node->overrunning);
 	MUST(paid == node->over_paid, "paid up to");
 	MUST(own == node->clients, "%u clients of its own, counted %u", own, node->clients);
+	MUST(own + standing == node->standing, "%u standing, counted %u", own + standing,
+	     node->standing);
+	MUST(gs_due(node->group, node->dev, w->arb.now) <= 1000, "more than all is due");
 	MUST(present == node->present && rivals == node->rivals, "present");
 	MUST(node->stat.nr_throttled <= node->stat.nr_periods, "throttled in more than all periods");
 	MUST(used == node->mem.used && swapped == node->mem.swapped, "memory");

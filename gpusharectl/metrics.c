@@ -57,7 +57,7 @@ static const struct family group_families[] = {
 	STATS("memory_swapped_bytes", "Memory moved away from the device", GAUGE, mem_swapped),
 	SHARE32("weight", "Weight against its siblings", GAUGE, weight),
 	SHARE32("min_ratio", "Guaranteed share", GAUGE_RATIO, min_permille),
-	SHARE32("entitled_ratio", "Share by weights if all are busy", GAUGE_RATIO,
+	SHARE32("entitled_ratio", "Share that the rules give beside those who run now", GAUGE_RATIO,
 		entitled_permille),
 	SHARE32("clients", "Clients in the group itself", GAUGE, clients),
 	SHARE64("memory_max_bytes", "Memory limit", GAUGE_LIMIT, mem_max),

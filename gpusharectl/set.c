@@ -202,7 +202,7 @@ static void show_counters(const struct gs_group_on *on)
 	const struct gpushare_stats *s = &on->stats;
 	char a[GS_AMOUNT];
 
-	printf("  %-11s %-16s by weights, if all were busy\n", "entitled",
+	printf("  %-11s %-16s if it always ran, beside who runs now\n", "entitled",
 	       gs_permille(a, on->share.entitled_permille));
 	printf("  %-11s %u\n", "clients", on->share.clients);
 	printf("  %-11s %s\n", "used", gs_time(a, s->usage_ns));

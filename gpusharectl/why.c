@@ -100,7 +100,7 @@ static void tell_limits(struct why *w, const struct gpushare_stats *c)
 		on = &w->now.groups[g].on[d];
 		rate = gs_group_rate(&w->before, &w->now, g, d);
 		if (!depth)
-			reason(w, "share", "its group %s is entitled to %s by weight, and got %s of the "
+			reason(w, "share", "its group %s is entitled to %s, and got %s of the "
 			       "last %dms", path_of(w, group),
 			       gs_permille(a, on->share.entitled_permille),
 			       gs_permille(b, rate.used), LOOK_US / 1000);

@@ -403,7 +403,7 @@ int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *fi
 	      unsigned int nr_files);
 int share_get(struct peer *p, struct gpushare_share *u, const struct gs_seen *files,
 	      unsigned int nr_files);
-int share_apply(struct group *g, struct device *dev, const struct gpushare_share *u);
+int share_apply(struct group *g, struct device *dev, struct gpushare_share *u);
 bool group_visible(const struct peer *p, const struct group *g);
 
 /* stats.c */

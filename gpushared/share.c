@@ -9,96 +9,13 @@
 
 #include "gpushared.h"
 
-_Static_assert((int)GS_SHARE_WEIGHT == GPUSHARE_SHARE_WEIGHT &&
-	       (int)GS_SHARE_CLASS == GPUSHARE_SHARE_CLASS &&
-	       (int)GS_SHARE_MAX == GPUSHARE_SHARE_MAX && (int)GS_SHARE_MIN == GPUSHARE_SHARE_MIN &&
-	       (int)GS_SHARE_MEM_MAX == GPUSHARE_SHARE_MEM_MAX &&
-	       (int)GS_SHARE_MEM_HIGH == GPUSHARE_SHARE_MEM_HIGH &&
-	       (int)GS_SHARE_MEM_MIN == GPUSHARE_SHARE_MEM_MIN &&
-	       (int)GS_CLASS_LATENCY == GPUSHARE_CLASS_LATENCY &&
-	       (int)GS_CLASS_IDLE == GPUSHARE_CLASS_IDLE, "the core's numbers are the uapi's");
-
-static int check_ranges(const struct gpushare_share *u)
+int share_apply(struct group *g, struct device *dev, struct gpushare_share *u)
 {
-	uint32_t m = u->mask;
+	int err = dev ? group_nodes(g, dev) : 0;
 
-	if ((m & GPUSHARE_SHARE_WEIGHT && (u->weight < 1 || u->weight > 10000)) ||
-	    (m & GPUSHARE_SHARE_CLASS && u->class > GPUSHARE_CLASS_IDLE) ||
-	    (m & GPUSHARE_SHARE_MIN && u->min_permille > 1000))
-		return -ERANGE;
-	if (m & GPUSHARE_SHARE_MAX &&
-	    (u->period_us < 1000 || u->period_us > 1000000 || !u->max_us ||
-	     u->burst_us > u->max_us ||
-	     (u->max_us != GPUSHARE_NO_LIMIT && u->max_us > GS_SEATS_MAX * u->period_us)))
-		return -ERANGE;
-	return 0;
-}
-
-static void convert(struct gs_share *s, const struct gpushare_share *u)
-{
-	gs_share_init(s);
-	s->weight = u->weight;
-	s->class = u->class;
-	s->quota = u->max_us == GPUSHARE_NO_LIMIT ? GS_UNLIMITED : u->max_us * 1000;
-	s->period = u->period_us * 1000;
-	s->burst = u->max_us == GPUSHARE_NO_LIMIT ? 0 : u->burst_us * 1000;
-	s->min = u->min_permille;
-	s->mem_max = u->mem_max;
-	s->mem_high = u->mem_high;
-	s->mem_min = u->mem_min;
-}
-
-static struct gs_node *node_of(struct group *g, struct device *dev)
-{
-	return gs_node_find(g->node, &dev->core);
-}
-
-/* What is set now, so that it can be put back. */
-static uint32_t *set_of(struct group *g, struct device *dev)
-{
-	return dev ? &node_of(g, dev)->own : &g->set;
-}
-
-static int core_error(int err)
-{
-	return err == -ENOSPC ? -EBUSY : err == -EINVAL ? -ERANGE : err;
-}
-
-/* Sets what @u->mask names and resets what @u->reset names, or neither. */
-int share_apply(struct group *g, struct device *dev, const struct gpushare_share *u)
-{
-	struct gs_device *core = dev ? &dev->core : NULL;
-	uint64_t now = now_ns();
-	struct gs_share share, old;
-	uint32_t had;
-	int err;
-
-	err = check_ranges(u);
-	if (!err && dev)
-		err = group_nodes(g, dev);
 	if (err)
 		return err;
-	had = *set_of(g, dev);
-	old = dev ? node_of(g, dev)->share : g->node->share;
-	convert(&share, u);
-	if (u->mask) {
-		err = gs_group_set(g->node, core, &share, u->mask, now);
-		if (err)
-			return core_error(err);
-	}
-	if (u->reset & had) {
-		err = gs_group_unset(g->node, core, u->reset & had, now);
-		if (err) {
-			if (u->mask & had)
-				gs_group_set(g->node, core, &old, u->mask & had, now);
-			if (u->mask & ~had)
-				gs_group_unset(g->node, core, u->mask & ~had, now);
-			return core_error(err);
-		}
-	}
-	if (!dev)
-		g->set = (g->set | u->mask) & ~u->reset;
-	return 0;
+	return gs_contract_share_apply(g->node, dev ? &dev->core : NULL, &g->set, u, now_ns());
 }
 
 /* Which cgroup is meant, by file or by id; a named group has no path. */
@@ -204,8 +121,6 @@ static int set_checked(struct peer *p, struct gpushare_share *u, uint64_t id, co
 	if (err)
 		return err;
 	err = share_apply(g, dev, u);
-	if (err == -EBUSY)
-		u->min_free = gs_min_room(g->node, dev ? &dev->core : NULL);
 	if (!err && (made || taken)) {
 		err = tree_error(group_take_children(g), u);
 		if (err && made) {
@@ -232,11 +147,10 @@ int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *fi
 	char path[CGROUP_PATH_MAX];
 	struct device *dev = NULL;
 	uint64_t id;
-	int err;
+	int err = gs_contract_share_check(u);
 
-	if (u->flags || ((u->mask | u->reset) & ~GPUSHARE_SHARE_ALL) ||
-	    (u->mask & u->reset) || !(u->mask | u->reset))
-		return -EINVAL;
+	if (err)
+		return err;
 	if (u->authority_fd >= 0) {
 		if ((unsigned int)u->authority_fd >= nr_files)
 			return -EBADF;
@@ -253,8 +167,6 @@ int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *fi
 		err = -EINVAL;		/* there is nobody to share with */
 	if (!err)
 		err = may_set(p, group_find(id), path, authority);
-	if (!err)
-		err = check_ranges(u);
 	if (err)
 		return err;
 	err = set_checked(p, u, id, path, dev);
@@ -262,54 +174,6 @@ int share_set(struct peer *p, struct gpushare_share *u, const struct gs_seen *fi
 	if ((err == -EBUSY || err == -EUSERS) && group_collect(p, true))
 		err = set_checked(p, u, id, path, dev);
 	return err;
-}
-
-/* Clients that stand in the group itself and, with @below, in any below it. */
-static unsigned int clients_of(const struct gs_group *group, const struct device *dev, bool below)
-{
-	const struct gs_node *n;
-	unsigned int sum = 0;
-
-	list_for_each_entry(n, &group->nodes, of_group)
-		if (!dev || n->dev == &dev->core)
-			sum += below ? n->present : n->clients;
-	return sum;
-}
-
-/*
- * The part of the device that it gets if all others want some too: at each level its
- * weight among all that compete there. These are its sibling groups, the parts of tenants
- * where there is anybody, and its parent's own clients if all of that is one tenant's.
- * The idle class gets what others leave.
- */
-static uint32_t entitled(struct group *g, struct device *dev)
-{
-	uint64_t part = 1000000, busy, idle;
-	const struct gs_share *own, *s;
-	struct gs_group *i, *at;
-	struct gs_node *n;
-
-	for (at = g->node; at->parent; at = at->parent) {
-		busy = (uint64_t)GS_WEIGHT_DEFAULT * clients_of(at->parent, dev, false);
-		idle = 0;
-		own = &at->share;
-		list_for_each_entry(i, &at->parent->children, sibling) {
-			n = dev ? gs_node_find(i, &dev->core) : NULL;
-			s = n ? &n->share : &i->share;
-			if (i == at)
-				own = s;
-			else if (gs_tenant_is(i) && !clients_of(i, dev, true))
-				continue;
-			if (s->class == GS_CLASS_IDLE)
-				idle += s->weight;
-			else
-				busy += s->weight;
-		}
-		if (own->class == GS_CLASS_IDLE && busy)
-			return 0;
-		part = part * own->weight / (busy ? busy : idle);
-	}
-	return (uint32_t)((part + 500) / 1000);
 }
 
 /*
@@ -363,34 +227,8 @@ static void show_kind(const struct peer *p, const struct group *g, struct gpusha
 
 static void show(struct peer *p, struct group *g, struct device *dev, struct gpushare_share *u)
 {
-	struct gs_node *n = dev ? node_of(g, dev) : NULL;
-	const struct gs_share *s = n ? &n->share : &g->node->share;
-	uint32_t size = u->size;
-	struct gs_group *i;
-
-	*u = (struct gpushare_share){
-		.size = size,
-		.group = g->id,
-		.cgroup_fd = -1,
-		.authority_fd = -1,
-		.device = dev ? (uint32_t)dev->core.id : 0,
-		.mask = dev ? (n ? n->own : 0) : g->set,
-		.weight = s->weight,
-		.class = s->class,
-		.min_permille = s->min,
-		.max_us = s->quota == GS_UNLIMITED ? GPUSHARE_NO_LIMIT : s->quota / 1000,
-		.period_us = s->period / 1000,
-		.burst_us = s->burst / 1000,
-		.mem_max = s->mem_max,
-		.mem_high = s->mem_high,
-		.mem_min = s->mem_min,
-		.parent = g->node->parent ? g->node->parent->id : 0,
-		.entitled_permille = entitled(g, dev),
-		.clients = clients_of(g->node, dev, false),
-	};
-	list_for_each_entry(i, &g->node->children, sibling)
-		if (gs_tenant_is(i))
-			u->clients += clients_of(i, dev, false);
+	*u = (struct gpushare_share){ .size = u->size, .cgroup_fd = -1, .authority_fd = -1 };
+	gs_contract_share_show(u, g->node, dev ? &dev->core : NULL, g->set, now_ns());
 	show_kind(p, g, u);
 	show_path(p, g, u->path, sizeof(u->path));
 }

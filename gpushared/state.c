@@ -482,12 +482,11 @@ static void take_group(const struct state_item *item, bool same_boot)
 
 static void take_share(const struct state_item *item, bool same_boot)
 {
+	struct gpushare_share share = item->share;
 	struct device *dev = NULL;
 	struct group *g;
 	uint64_t id;
 
-	if (item->share.mask & ~GPUSHARE_SHARE_ALL || !item->share.mask)
-		return;
 	if (strcmp(item->key, "*")) {
 		dev = device_find(0, item->key);
 		if (!dev)
@@ -503,7 +502,8 @@ static void take_share(const struct state_item *item, bool same_boot)
 		if (!g && group_make_cgroup(id, item->path, item->maker, true, &g))
 			g = NULL;
 	}
-	if (g && (share_apply(g, dev, &item->share) || (!g->named && group_take_children(g))))
+	if (g && (gs_contract_share_check(&share) || share_apply(g, dev, &share) ||
+		  (!g->named && group_take_children(g))))
 		say("%s: its kept share isn't valid any more", item->path);
 }
 

@@ -118,10 +118,8 @@ int gs_client_settle(struct kclient *c, u64 *now)
 	ret = gs_place_for(cg, c->tenant, c->device, now, &place);
 	if (!ret)
 		ret = gs_client_usable(c);
-	if (!ret && c->core.group != place) {
-		gs.settings++;
+	if (!ret && c->core.group != place)
 		ret = gs_client_move(&c->core, place, *now);
-	}
 	if (!ret) {
 		swap(c->cgroup, cg);
 		c->generation = gs.generation;
@@ -242,7 +240,6 @@ static int introduce(struct kclient *c, struct gs_file *file, struct kclient *se
 		goto unlock;
 	}
 	gs.last_client++;
-	gs.settings++;
 	c->device->clients++;
 	c->grant->client = c->id.id;
 	c->file = file;
@@ -350,7 +347,6 @@ void gs_client_end(struct kclient *c)
 	c->device->clients--;
 	gs_withdraw(c, now);
 	gs_client_remove(&c->core, now);
-	gs.settings++;
 	gs_id_remove(&gs.clients, &c->id);
 	list_del_init(&c->withdrawn);
 	list_del_init(&c->set);

@@ -76,9 +76,6 @@ struct gs_id {
  * @devices: struct kdevice by id. Protected by @lock
  * @generation: counts the changes of which group is the nearest to some cgroup, so
  *	that a client can tell that its own may be another now. Protected by @lock
- * @settings: counts the changes of what any group was given, of @groups and of who
- *	stands where, so that a sum over a group's children can be kept. Protected by
- *	@lock
  * @last_client: the last client id given out. Protected by @lock
  * @last_part: the last id of a tenant's part given out. Protected by @lock
  * @listened: when it was last asked who listens to events. Protected by @lock
@@ -94,7 +91,7 @@ struct gs_host {
 	spinlock_t lock;		/* the arbiter and all its objects */
 	struct gs_arbiter arb;
 	struct rb_root clients, groups, devices;
-	u64 generation, settings;
+	u64 generation;
 	u64 last_client, last_part;
 	u64 listened;
 	struct list_head withdrawn, doomed;
@@ -217,21 +214,6 @@ struct kdevice {
 };
 
 /**
- * struct gs_sum - what the child groups of a group were given, on one device or
- *	in general: as of @settings and @device, and to be made anew otherwise
- * @settings: gs.settings as of then, 0 for never
- * @device: its id
- * @busy, @idle: weights, of those of the idle class apart
- * @clients: how many stand in its tenants' parts
- */
-struct gs_sum {
-	u64 settings;
-	u32 device;
-	u32 clients;
-	u64 busy, idle;
-};
-
-/**
  * struct kgroup - a cgroup that was given a share, or the root, or a tenant's part of
  *	one of these
  * @core: the arbiter's part: @own, or the arbiter's root. Protected by gs.lock
@@ -245,7 +227,6 @@ struct gs_sum {
  * @empty: a part: since when the collector found nobody in it, or 0. Protected by
  *	gs.lock
  * @set: the fields that were set for all devices. Protected by gs.lock
- * @below: the children's sum as it was last asked for. Protected by gs.lock
  */
 struct kgroup {
 	struct gs_group *core;
@@ -257,7 +238,6 @@ struct kgroup {
 	u64 leaves;
 	u64 empty;
 	u32 set;
-	struct gs_sum below;
 };
 
 /* main.c */
@@ -318,7 +298,7 @@ bool gs_part_is_over(struct kgroup *part, u64 now);
 int gs_share_set(struct gpushare_share *arg);
 int gs_share_get(struct gpushare_share *arg);
 void gs_share_fill(struct gpushare_share *arg, struct kgroup *group,
-		   const struct kdevice *device);
+		   struct kdevice *device, u64 now);
 void gs_share_path(struct cgroup *cg, char *path, size_t size);
 
 /* client.c */

@@ -19,7 +19,6 @@ struct gs_host gs = {
 	.clients = RB_ROOT,
 	.groups = RB_ROOT,
 	.devices = RB_ROOT,
-	.settings = 1,	/* no sum was made yet */
 	.last_part = GPUSHARE_PART_FIRST - 1,
 	.withdrawn = LIST_HEAD_INIT(gs.withdrawn),
 	.doomed = LIST_HEAD_INIT(gs.doomed),

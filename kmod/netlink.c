@@ -230,7 +230,7 @@ static bool take_group(struct group_item *item, struct cursor *at)
 	}
 	if (group) {
 		at->device = device ? device->id.id : 0;
-		gs_share_fill(&item->share, group, device);
+		gs_share_fill(&item->share, group, device, now);
 		gs_stats_group(&item->stats, group, device, now);
 		item->cgroup = group->cgroup;
 		cgroup_get(item->cgroup);

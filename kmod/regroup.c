@@ -159,11 +159,8 @@ static int rehang(struct kgroup *group, struct spare *spare, u64 now)
 	}
 	/* What goes up out of a group that leaves has nowhere else to be. */
 	if (gs_kgroup(gs_group_whole(from))->leaves)
-		ret = gs_group_rehang(group->core, to, now);
-	else
-		ret = gs_group_move(group->core, to, now);
-	gs.settings++;
-	return ret;
+		return gs_group_rehang(group->core, to, now);
+	return gs_group_move(group->core, to, now);
 }
 
 /*
@@ -231,7 +228,6 @@ static int move_part(struct kgroup *part, struct kgroup *up, u64 now)
 	cgroup_get(up->cgroup);
 	cgroup_put(part->cgroup);
 	part->cgroup = up->cgroup;
-	gs.settings++;
 	return 0;
 }
 
@@ -241,7 +237,6 @@ void gs_group_take_out(struct kgroup *group, u64 now)
 	lockdep_assert_held(&gs.lock);
 	WARN_ON_ONCE(gs_group_remove(group->core, now));
 	gs_id_remove(&gs.groups, &group->id);
-	gs.settings++;
 }
 
 /*
@@ -304,7 +299,6 @@ void gs_group_leave(struct kgroup *group, u64 *now)
 	lockdep_assert_held(&gs.lock);
 	group->leaves = leaves;
 	clear_share(group, *now);
-	gs.settings++;
 	cgroup_get(cg);
 	ret = gs_regroup(cg, now);
 	while (!ret && (group = leaving(id, leaves))) {
@@ -365,7 +359,6 @@ static int put_in(struct kgroup *group, struct spare *spare, u64 now)
 		return ret;
 	gs_id_add(&gs.groups, &group->id);
 	gs.generation++;
-	gs.settings++;
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SHARE_SET and SHARE_GET: what a group may have, between the units of the
- * interface and those of the arbiter.
+ * SHARE_SET and SHARE_GET: which group is meant, and who may set and see it.
  */
 #include <linux/capability.h>
 #include <linux/cgroup.h>
@@ -9,180 +8,12 @@
 #include <linux/slab.h>
 #include "gpushare.h"
 
-/* The interface and the arbiter count these alike. */
-#define SAME(name) static_assert((GPUSHARE_##name) == (GS_##name))
-SAME(SHARE_WEIGHT);
-SAME(SHARE_CLASS);
-SAME(SHARE_MAX);
-SAME(SHARE_MIN);
-SAME(SHARE_MEM_MAX);
-SAME(SHARE_MEM_HIGH);
-SAME(SHARE_MEM_MIN);
-SAME(SHARE_ALL);
-SAME(CLASS_BATCH);
-SAME(CLASS_LATENCY);
-SAME(CLASS_IDLE);
-
-#define PERIOD_MIN_US	1000
-#define PERIOD_MAX_US	1000000
-#define MAX_MIN_US	(GS_QUOTA_MIN / NSEC_PER_USEC)
-
-/*
- * All that the arbiter would refuse but for min. What it refuses after a member
- * was reset can't be relied on to go back: with min, others may have been
- * promised more than there is.
- */
-static int check(const struct gpushare_share *arg)
-{
-	if (arg->mask & GPUSHARE_SHARE_WEIGHT &&
-	    (arg->weight < GS_WEIGHT_MIN || arg->weight > GS_WEIGHT_MAX))
-		return -ERANGE;
-	if (arg->mask & GPUSHARE_SHARE_CLASS && arg->class >= GS_NR_CLASSES)
-		return -ERANGE;
-	if (arg->mask & GPUSHARE_SHARE_MIN && arg->min_permille > 1000)
-		return -ERANGE;
-	if (arg->mask & GPUSHARE_SHARE_MAX &&
-	    (arg->period_us < PERIOD_MIN_US || arg->period_us > PERIOD_MAX_US ||
-	     arg->max_us < MAX_MIN_US || arg->burst_us > arg->max_us ||
-	     (arg->max_us != GPUSHARE_NO_LIMIT &&
-	      arg->max_us > GS_SEATS_MAX * arg->period_us)))
-		return -ERANGE;
-	return 0;
-}
-
-static void to_core(const struct gpushare_share *arg, struct gs_share *share)
-{
-	gs_share_init(share);
-	share->weight = arg->weight;
-	share->class = arg->class;
-	share->min = arg->min_permille;
-	share->period = arg->period_us * NSEC_PER_USEC;
-	if (arg->max_us != GPUSHARE_NO_LIMIT) {
-		share->quota = arg->max_us * NSEC_PER_USEC;
-		share->burst = arg->burst_us * NSEC_PER_USEC;
-	}
-	share->mem_max = arg->mem_max;
-	share->mem_high = arg->mem_high;
-	share->mem_min = arg->mem_min;
-}
-
-static void from_core(struct gpushare_share *arg, const struct gs_share *share)
-{
-	arg->weight = share->weight;
-	arg->class = share->class;
-	arg->min_permille = share->min;
-	arg->max_us = share->quota == GS_UNLIMITED ? GPUSHARE_NO_LIMIT :
-		share->quota / NSEC_PER_USEC;
-	arg->period_us = share->period / NSEC_PER_USEC;
-	arg->burst_us = share->burst / NSEC_PER_USEC;
-	arg->mem_max = share->mem_max;
-	arg->mem_high = share->mem_high;
-	arg->mem_min = share->mem_min;
-}
-
-/* What is in force for a group, on a device that may be NULL. */
-static const struct gs_share *share_of(const struct gs_group *group, const struct gs_device *dev)
-{
-	const struct gs_node *node = dev ? gs_node_find(group, dev) : NULL;
-
-	return node ? &node->share : &group->share;
-}
-
-/* Which stand in the group itself and, with @below, in any below it; on @dev, or on all. */
-static unsigned int clients_of(const struct gs_group *group, const struct gs_device *dev,
-			       bool below)
-{
-	const struct gs_node *node;
-	unsigned int n = 0;
-
-	list_for_each_entry(node, &group->nodes, of_group) {
-		if (!dev || node->dev == dev)
-			n += below ? node->present : node->clients;
-	}
-	return n;
-}
-
-/*
- * What the children of @parent were given, and the clients in its tenants' parts. There
- * may be thousands of them and a dump asks for each, so the sum is kept until some
- * group is set or goes, or some client comes, moves or goes. A part counts only while
- * there are clients in it or below it.
- */
-static const struct gs_sum *sum_of(struct gs_group *parent, const struct gs_device *dev)
-{
-	struct gs_sum *sum = &gs_kgroup(parent)->below;
-	const struct gs_group *child;
-	const struct gs_share *share;
-	u32 id = dev ? dev->id : GPUSHARE_ALL_DEVICES;
-
-	if (sum->settings == gs.settings && sum->device == id)
-		return sum;
-	*sum = (struct gs_sum) { .settings = gs.settings, .device = id };
-	list_for_each_entry(child, &parent->children, sibling) {
-		share = share_of(child, dev);
-		if (gs_tenant_is(child)) {
-			sum->clients += clients_of(child, dev, false);
-			if (!clients_of(child, dev, true))
-				continue;
-		}
-		if (share->class == GS_CLASS_IDLE)
-			sum->idle += share->weight;
-		else
-			sum->busy += share->weight;
-	}
-	return sum;
-}
-
-/*
- * The part of the device that the group gets if all others want some too: at
- * each level its weight among all that compete there, which are its sibling
- * groups, the parts of tenants, and its parent's own clients if all of that is one
- * tenant's. The idle class gets what others leave.
- */
-static u32 entitled(const struct gs_group *group, const struct gs_device *dev)
-{
-	const struct gs_share *share;
-	const struct gs_sum *sum;
-	u64 part = 1000 << 20;
-	u64 busy;
-
-	for (; group->parent; group = group->parent) {
-		sum = sum_of(group->parent, dev);
-		busy = sum->busy +
-		       (u64)GS_WEIGHT_DEFAULT * clients_of(group->parent, dev, false);
-		share = share_of(group, dev);
-		/* A part that nobody is in, but would compete if somebody came. */
-		if (gs_tenant_is(group) && !clients_of(group, dev, true))
-			busy += share->weight;
-		if (share->class == GS_CLASS_IDLE && busy)
-			return 0;
-		part = div64_u64(part * share->weight,
-				 share->class == GS_CLASS_IDLE ? sum->idle : busy);
-	}
-	return (part + (1 << 19)) >> 20;
-}
-
 /* All of @arg's output but the path. */
 void gs_share_fill(struct gpushare_share *arg, struct kgroup *group,
-		   const struct kdevice *device)
+		   struct kdevice *device, u64 now)
 {
-	const struct gs_device *dev = device ? &device->core : NULL;
-	const struct gs_node *node;
-
 	lockdep_assert_held(&gs.lock);
-	arg->group = group->id.id;
-	arg->device = device ? device->id.id : GPUSHARE_ALL_DEVICES;
-	arg->mask = group->set;
-	if (dev) {
-		node = gs_node_find(group->core, dev);
-		arg->mask = node ? node->own : 0;
-	}
-	arg->reset = 0;
-	from_core(arg, share_of(group->core, dev));
-	arg->parent = group->core->parent ? group->core->parent->id : 0;
-	arg->min_free = 0;
-	arg->entitled_permille = entitled(group->core, dev);
-	arg->clients = clients_of(group->core, dev, false) + sum_of(group->core, dev)->clients;
+	gs_contract_share_show(arg, group->core, device ? &device->core : NULL, group->set, now);
 	gs_tenant_fill(arg, group);
 }
 
@@ -212,38 +43,6 @@ static bool has_share(const struct kgroup *group)
 	return false;
 }
 
-/* Change the group's share, wholly or not at all. */
-static int apply(struct kgroup *group, struct kdevice *device, struct gpushare_share *arg, u64 now)
-{
-	struct gs_device *dev = device ? &device->core : NULL;
-	struct gs_share share, old = *share_of(group->core, dev);
-	u32 had = group->set;
-	int ret = 0;
-
-	if (dev)
-		had = gs_node_find(group->core, dev)->own;
-	had &= arg->reset;
-	to_core(arg, &share);
-	gs.settings++;
-	if (arg->reset)
-		ret = gs_group_unset(group->core, dev, arg->reset, now);
-	if (!ret && arg->mask)
-		ret = gs_group_set(group->core, dev, &share, arg->mask, now);
-	if (!ret) {
-		if (!dev)
-			group->set = (group->set & ~arg->reset) | arg->mask;
-		return 0;
-	}
-	if (had)
-		WARN_ON_ONCE(gs_group_set(group->core, dev, &old, had, now));
-	if (ret == -EINVAL)
-		return -ERANGE;
-	if (ret != -ENOSPC)
-		return ret;
-	arg->min_free = gs_min_room(group->core, dev);
-	return -EBUSY;
-}
-
 /* The device that is meant, NULL for all. */
 static struct kdevice *device_of(u32 id)
 {
@@ -270,9 +69,10 @@ static int set_made(struct kgroup *group, struct cgroup *cg, struct gpushare_sha
 			return -EAGAIN;
 		group = gs_kgroup(found);
 	}
-	ret = apply(group, device, arg, *now);
+	ret = gs_contract_share_apply(group->core, device ? &device->core : NULL, &group->set,
+				      arg, *now);
 	if (!ret)
-		gs_share_fill(arg, group, device);
+		gs_share_fill(arg, group, device, *now);
 	return ret;
 }
 
@@ -353,13 +153,9 @@ static bool names_part(const struct gpushare_share *arg)
 
 int gs_share_set(struct gpushare_share *arg)
 {
+	int ret = gs_contract_share_check(arg);
 	struct cgroup *cg;
-	int ret;
 
-	if (arg->flags || (arg->mask | arg->reset) & ~GPUSHARE_SHARE_ALL ||
-	    arg->mask & arg->reset)
-		return -EINVAL;
-	ret = check(arg);
 	if (ret)
 		return ret;
 	if (names_part(arg))
@@ -459,7 +255,7 @@ int gs_share_get(struct gpushare_share *arg)
 	if (IS_ERR(device))
 		ret = PTR_ERR(device);
 	else if (group)
-		gs_share_fill(arg, group, device);
+		gs_share_fill(arg, group, device, now);
 	else
 		ret = -ENOENT;
 	gs_unlock();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * STATS: the counters of clients, groups and devices, in the interface's words.
- *
- * The arbiter charges a holder when something happens; gs_sync() makes its
- * counters whole for the moment at which they are read.
+ * STATS: whose counters are meant, and who may see them.
  */
 #include <linux/capability.h>
 #include <linux/cgroup.h>
@@ -12,110 +9,31 @@
 #include <linux/user_namespace.h>
 #include "gpushare.h"
 
-static void add_pressure(struct gpushare_stats *arg, struct gs_node *node, u64 now)
-{
-	struct gs_pressure_values v;
-	int i;
-
-	gs_pressure_read(node, now, &v);
-	arg->some_ns += v.some_total;
-	arg->full_ns += v.full_total;
-	/* A mean of means says nothing: of all devices, the worst. */
-	for (i = 0; i < 3; i++) {
-		arg->some_avg[i] = max(arg->some_avg[i], v.some_avg[i]);
-		arg->full_avg[i] = max(arg->full_avg[i], v.full_avg[i]);
-	}
-}
-
-/* What the node's subtree used, on top of what is in @arg. */
-static void add_node(struct gpushare_stats *arg, struct gs_node *node, u64 now)
-{
-	const struct gs_stat *stat = &node->stat;
-
-	arg->usage_ns += gs_usage(node);
-	arg->wait_ns += gs_wait_time(node, now);
-	arg->idle_ns += stat->idle;
-	arg->throttled_ns += stat->throttled;
-	arg->grants += stat->grants;
-	arg->handoffs += stat->handoffs;
-	arg->preempts += stat->preempts;
-	arg->late += stat->preempts_late;
-	arg->overruns += stat->overruns;
-	arg->periods += stat->nr_periods;
-	arg->throttled += stat->nr_throttled;
-	arg->mem_current += node->mem.used;
-	arg->mem_peak += node->mem.peak;
-	arg->mem_swapped += node->mem.swapped;
-	arg->mem_denied += stat->mem_denied;
-	add_pressure(arg, node, now);
-}
-
 /* A group on one device, or on all (@device NULL). */
 void gs_stats_group(struct gpushare_stats *arg, const struct kgroup *group,
 		    struct kdevice *device, u64 now)
 {
-	struct gs_node *node, *only = NULL;
-
 	lockdep_assert_held(&gs.lock);
 	arg->what = GPUSHARE_STATS_GROUP;
-	arg->id = group->id.id;
-	arg->group = gs_group_whole(group->core)->id;
-	arg->device = device ? device->id.id : GPUSHARE_ALL_DEVICES;
-	arg->now_ns = now;
-	if (device)
-		only = gs_node_find(group->core, &device->core);
-	list_for_each_entry(node, &group->core->nodes, of_group) {
-		if (device && node != only)
-			continue;
-		gs_sync(node->dev, now);
-		add_node(arg, node, now);
-	}
+	gs_contract_stats_group(arg, group->core, device ? &device->core : NULL, now);
 }
 
 void gs_stats_device(struct gpushare_stats *arg, struct kdevice *device, u64 now)
 {
 	lockdep_assert_held(&gs.lock);
 	arg->what = GPUSHARE_STATS_DEVICE;
-	arg->id = device->id.id;
-	arg->device = device->id.id;
-	arg->now_ns = now;
-	gs_sync(&device->core, now);
-	add_node(arg, &device->core.root, now);
+	gs_contract_stats_device(arg, &device->core, now);
 }
 
-/* @arg is zero but for its head. */
 void gs_stats_client(struct gpushare_stats *arg, const struct kclient *c, u64 now)
 {
-	const struct gs_client *core = &c->core;
-
 	lockdep_assert_held(&gs.lock);
-	if (core->dev)
-		gs_sync(core->dev, now);
 	arg->what = GPUSHARE_STATS_CLIENT;
-	arg->id = c->id.id;
-	arg->device = c->device->id.id;
-	arg->group = gs_group_whole(core->group)->id;
-	arg->part = gs_tenant_is(core->group) ? core->group->id : 0;
-	arg->now_ns = now;
-	arg->usage_ns = gs_client_usage(core);
-	arg->wait_ns = core->wait;
-	if (core->state == GS_CLIENT_WAITING)
-		arg->wait_ns += now - min(core->since, now);
-	arg->idle_ns = core->idle_time;
-	arg->grants = core->grants;
-	arg->preempts = core->preempts;
-	arg->late = core->preempts_late;
-	arg->overruns = core->overruns;
-	arg->mem_current = core->mem_used;
-	arg->mem_peak = core->mem_peak;
-	arg->mem_swapped = core->mem_swapped;
-	arg->mem_denied = core->mem_denied;
+	gs_contract_stats_client(arg, &c->core, c->device->id.id, now);
 	arg->progress = READ_ONCE(c->said->progress);
 	arg->busy_ns = READ_ONCE(c->said->busy_ns);
 	arg->unscheduled = READ_ONCE(c->said->unscheduled);
-	arg->since_ns = core->since;
 	arg->state = READ_ONCE(c->grant->word) & GPUSHARE_FLAGS_MASK;
-	arg->workers = core->workers;
 	arg->pid = pid_nr_ns(c->pid, task_active_pid_ns(current));
 	arg->uid = from_kuid_munged(current_user_ns(), c->uid);
 	strscpy_pad(arg->comm, c->comm, sizeof(arg->comm));
@@ -203,20 +121,16 @@ static int read_device(struct gpushare_stats *arg, u64 id, u32 device_id, bool a
 int gs_stats_read(struct gpushare_stats *arg, const struct kclient *own)
 {
 	bool after = arg->flags & GPUSHARE_GET_NEXT;
-	u32 size = arg->size, flags = arg->flags, what = arg->what, device = arg->device;
-	struct cgroup *view;
+	u32 what = arg->what, device = arg->device;
+	int ret = gs_contract_stats_check(arg);
 	u64 now, id = arg->id;
-	int ret;
+	struct cgroup *view;
 
-	if (flags & ~GPUSHARE_GET_NEXT ||
-	    what < GPUSHARE_STATS_CLIENT || what > GPUSHARE_STATS_DEVICE)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	view = gs_cgroup_view(capable(CAP_SYS_ADMIN));
 	if (!view && !own && what != GPUSHARE_STATS_DEVICE)
 		return -ENOENT;
-	memset(arg, 0, sizeof(*arg));
-	arg->size = size;
-	arg->flags = flags;
 	now = gs_lock();
 	if (what == GPUSHARE_STATS_CLIENT)
 		ret = read_client(arg, id, after, view, own, now);

@@ -113,7 +113,6 @@ int gs_part_add(struct kgroup *part, struct kgroup *group, u64 tenant, u64 now)
 	cgroup_get(part->cgroup);
 	part->id.id = id;
 	gs_id_add(&gs.groups, &part->id);
-	gs.settings++;
 	gs_collect_later();
 	return 0;
 }

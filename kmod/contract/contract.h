@@ -11,6 +11,33 @@
 #include "../core/arbiter.h"
 
 struct gpushare_describe;
+struct gpushare_share;
+struct gpushare_stats;
+
+/*
+ * SHARE_SET, before anything is looked up: -EINVAL or -ERANGE. Then, with the group there
+ * and its node on @dev (NULL: all devices): wholly or not at all. @general: what is set
+ * for all devices, the host's to keep. -EBUSY with arg->min_free, -ERANGE.
+ */
+int gs_contract_share_check(const struct gpushare_share *arg);
+int gs_contract_share_apply(struct gs_group *group, struct gs_device *dev, u32 *general,
+			    struct gpushare_share *arg, u64 now);
+
+/* SHARE_GET: all but whose it is and the path. */
+void gs_contract_share_show(struct gpushare_share *arg, const struct gs_group *group,
+			    struct gs_device *dev, u32 general, u64 now);
+
+/*
+ * STATS, before anything is looked up: -EINVAL. Then all but what the host knows: of a
+ * client its process, what its page says, and its word. @device: its id, also when it's
+ * gone. @dev NULL: the sum of all.
+ */
+int gs_contract_stats_check(const struct gpushare_stats *arg);
+void gs_contract_stats_client(struct gpushare_stats *arg, const struct gs_client *c, u32 device,
+			      u64 now);
+void gs_contract_stats_group(struct gpushare_stats *arg, struct gs_group *group,
+			     struct gs_device *dev, u64 now);
+void gs_contract_stats_device(struct gpushare_stats *arg, struct gs_device *dev, u64 now);
 
 /*
  * DESCRIBE: fill in @profile as @arg says it. -ERANGE, with nothing changed: one

@@ -93,4 +93,122 @@ TEST(whose_limit_is_in_the_way)
 	bed_end(&b);
 }
 
+static int checked(struct gpushare_share s)
+{
+	return gs_contract_share_check(&s);
+}
+
+TEST(shares_out_of_range)
+{
+	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ 0 }));
+	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .mask = 1 << 7 }));
+	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .mask = 1, .reset = 1, .weight = 1 }));
+	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .flags = 1, .reset = 1 }));
+	EXPECT_EQ(0, checked((struct gpushare_share){ .reset = GPUSHARE_SHARE_ALL }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_WEIGHT }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_WEIGHT,
+		.weight = 10001 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_CLASS,
+		.class = 3 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MIN,
+		.min_permille = 1001 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MAX,
+		.max_us = 9, .period_us = 1000 }));
+	EXPECT_EQ(0, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MAX,
+		.max_us = 10, .period_us = 1000, .burst_us = 10 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MAX,
+		.max_us = 10, .period_us = 1000, .burst_us = 11 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MAX,
+		.max_us = 65000, .period_us = 1000 }));
+	EXPECT_EQ(0, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MAX,
+		.max_us = GPUSHARE_NO_LIMIT, .period_us = 1000000 }));
+}
+
+/* What is refused changes nothing, whichever of the two is what can't be. */
+TEST(shares_are_set_wholly_or_not_at_all)
+{
+	struct gs_device *dev = sized(0, 1);
+	struct gs_group *one = bed_group(&b, NULL, 100), *two = bed_group(&b, NULL, 100);
+	struct gpushare_share s = { .mask = GPUSHARE_SHARE_MIN, .min_permille = 700 };
+	struct gpushare_share was, is;
+	u32 general = 0, other = 0;
+
+	bed_nodes(&b, one, dev);
+	bed_nodes(&b, two, dev);
+	EXPECT_EQ(0, gs_contract_share_apply(one, NULL, &general, &s, b.now));
+	EXPECT_EQ(GPUSHARE_SHARE_MIN, general);
+	s = (struct gpushare_share){ .mask = GPUSHARE_SHARE_MIN | GPUSHARE_SHARE_CLASS,
+		.class = GPUSHARE_CLASS_IDLE, .min_permille = 301, .reset = GPUSHARE_SHARE_WEIGHT };
+	EXPECT_EQ(-EBUSY, gs_contract_share_apply(two, NULL, &other, &s, b.now));
+	EXPECT_EQ(300u, s.min_free);
+	EXPECT_EQ(0u, other);
+	EXPECT_EQ((u32)GS_CLASS_BATCH, two->share.class);
+	/* Less for this device, so that the other may have more there: it can't go back. */
+	s = (struct gpushare_share){ .mask = GPUSHARE_SHARE_MIN, .min_permille = 100 };
+	EXPECT_EQ(0, gs_contract_share_apply(one, dev, &general, &s, b.now));
+	s.min_permille = 900;
+	EXPECT_EQ(0, gs_contract_share_apply(two, dev, &other, &s, b.now));
+	gs_contract_share_show(&was, one, dev, general, b.now);
+	s = (struct gpushare_share){ .reset = GPUSHARE_SHARE_MIN, .mask = GPUSHARE_SHARE_WEIGHT,
+		.weight = 5 };
+	EXPECT_EQ(-EBUSY, gs_contract_share_apply(one, dev, &general, &s, b.now));
+	gs_contract_share_show(&is, one, dev, general, b.now);
+	EXPECT_EQ(was.weight, is.weight);
+	EXPECT_EQ(100u, is.min_permille);
+	EXPECT_EQ(GPUSHARE_SHARE_MIN, is.mask);
+	bed_end(&b);
+}
+
+/* Two devices: what they were used for is added up, what is due is their mean. */
+TEST(of_all_devices)
+{
+	struct gs_device *dev = sized(0, 1), *second = bed_device(&b, &dev->conf);
+	struct gs_group *one = bed_group(&b, NULL, 100), *two = bed_group(&b, NULL, 300);
+	struct gpushare_share share = { 0 };
+	struct gpushare_stats all = { .what = GPUSHARE_STATS_GROUP }, on = all;
+
+	bed_start(bed_tenant(&b, one, dev, 100 * US));
+	bed_start(bed_tenant(&b, one, second, 100 * US));
+	bed_start(bed_tenant(&b, two, second, 100 * US));
+	bed_run(&b, b.now + SEC);
+	gs_contract_stats_group(&all, one, NULL, b.now);
+	gs_contract_stats_group(&on, one, dev, b.now);
+	EXPECT_EQ(SEC, on.usage_ns);
+	EXPECT_LE(1200 * MS, all.usage_ns);
+	EXPECT_LE(all.usage_ns, 1300 * MS);
+	EXPECT_EQ(GPUSHARE_STATS_GROUP, (int)all.what);
+	gs_contract_share_show(&share, one, NULL, 0, b.now);
+	EXPECT_EQ(625u, share.entitled_permille);
+	EXPECT_EQ(2u, share.clients);
+	gs_contract_share_show(&share, one, second, 0, b.now);
+	EXPECT_EQ(250u, share.entitled_permille);
+	EXPECT_EQ(1u, share.clients);
+	bed_end(&b);
+}
+
+/* Of all tenants in the group, and of one in its part. */
+TEST(clients_of_a_group)
+{
+	struct gs_device *dev = sized(0, 1);
+	struct gs_group *top = bed_group(&b, NULL, 100);
+	struct gs_group *part = bed_tenants(&b, top, 7), *other = bed_tenants(&b, top, 8);
+	struct gpushare_share s = { 0 };
+	struct tenant *t;
+
+	bed_tenant(&b, part, dev, 0);
+	bed_tenant(&b, part, dev, 0);
+	t = bed_tenant(&b, other, dev, 0);
+	gs_contract_share_show(&s, top, dev, 0, b.now);
+	EXPECT_EQ(3u, s.clients);
+	EXPECT_EQ(0, gs_client_move(&t->c, part, b.now));
+	gs_contract_share_show(&s, part, NULL, 0, b.now);
+	EXPECT_EQ(3u, s.clients);
+	gs_contract_share_show(&s, top, dev, 0, b.now);
+	EXPECT_EQ(3u, s.clients);
+	bed_drop(t);
+	gs_contract_share_show(&s, top, dev, 0, b.now);
+	EXPECT_EQ(2u, s.clients);
+	bed_end(&b);
+}
+
 TEST_MAIN()

@@ -125,7 +125,7 @@ within 30 clients 2 || wrong "the tenants didn't come"
 gives 0 set name:two mem=1M
 gives 0 status; says "^one +[0-9]+ +busy +1 +(running|yielding|waiting|idle)"; says " 977K| 976K| 0.95M"
 gives 0 list; says '─one +1 .*(running|waiting|idle) 1'
-gives 0 why "$pid"; says "^pid $pid \(busy\) on cpu:0: "; says 'its group two is entitled to 50.0% by weight'
+gives 0 why "$pid"; says "^pid $pid \(busy\) on cpu:0: "; says 'its group two is entitled to 50.0%, and'
 gives 3 why 999999999; complains 'no such process'
 gives 3 why $$; complains 'the arbiter knows no client'
 gives 2 why self; complains 'self: not a process id'

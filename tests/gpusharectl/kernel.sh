@@ -27,7 +27,7 @@ within 60 clients 2 || wrong "the tenants didn't come: $(cat "$dir/busy.log")"
 gives 0 -j status
 jq -e '.mode == "kernel" and (.clients | length == 2 and all(.comm == "busy" and .pid > 0))' "$dir/out" >/dev/null ||
 	wrong "status: $out"
-gives 0 why "${children[0]}"; says "its group $us/one is entitled to 25.0% by weight"
+gives 0 why "${children[0]}"; says "its group $us/one is entitled to 25.0%, and"
 gives 0 top --once; says "─${us#/}"
 gives 0 metrics; says "^gpushare_cgroup_weight\{gpu=\"[0-9]+\",cgroup=\"$us/two\"\} 300\$"; says 'mode="kernel"'
 gives 0 run --name=job --weight=50 --max=50% -- cat /proc/self/cgroup; says '^0::.*/job$'

@@ -171,7 +171,10 @@ TEST(refused_messages)
 	at.group = 12345;
 	EXPECT_EQ(-EINVAL, one(&h, &at, sizeof(at)));
 	h = head_of(GPUSHARE_SHARE_SET);
+	EXPECT_EQ(-EINVAL, one(&h, &share, sizeof(share)));
 	share.mask = GPUSHARE_SHARE_WEIGHT;
+	EXPECT_EQ(-ERANGE, one(&h, &share, sizeof(share)));
+	share.weight = 100;
 	EXPECT_EQ(-EBADF, one(&h, &share, sizeof(share)));
 	share.authority_fd = -1;
 	EXPECT_EQ(-EBADF, one(&h, &share, sizeof(share)));

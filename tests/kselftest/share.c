@@ -532,6 +532,80 @@ TEST_LIMIT(weights_divide_the_time, 180)
 	cg_remove(b);
 }
 
+/* A child in the cgroup that asks for the device and stays. */
+static pid_t asks(const char *path, uint32_t device, int *go)
+{
+	struct client c;
+	int up[2];
+	pid_t pid;
+	char byte;
+
+	ASSERT_EQ(0, pipe2(up, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		CHILD(!cg_enter(path));
+		CHILD(!client_open(&c, device));
+		acquire(&c, GPUSHARE_WAIT_NONBLOCK, 0);
+		CHILD(write(up[1], "", 1) == 1);
+		hold(go);
+		_exit(0);
+	}
+	close(up[1]);
+	EXPECT_EQ(1, read(up[0], &byte, 1));
+	close(up[0]);
+	return pid;
+}
+
+static uint32_t entitled(const char *path, uint32_t device)
+{
+	struct gpushare_share s;
+
+	EXPECT_EQ(0, get(&s, cg_id(path), device));
+	return s.entitled_permille;
+}
+
+TEST(entitled_is_what_the_rules_give)
+{
+	char *one = strdup(setup("share-one")), *two = strdup(cg_new(CGROOT, "share-two"));
+	char *away = cg_new(CGROOT, "share-away");
+	struct gpushare_share cap = { .mask = GPUSHARE_SHARE_MAX, .max_us = 30000,
+		.period_us = 100000 };
+	struct gpushare_share floor = { .mask = GPUSHARE_SHARE_MIN, .min_permille = 500 };
+	uint32_t device = device_new();
+	int go[2];
+	pid_t a, b;
+
+	EXPECT_EQ(0, share_set(dev, one, device, 200));
+	EXPECT_EQ(0, share_set(dev, two, device, 100));
+	EXPECT_EQ(0, share_set(dev, away, device, 300));
+	/* Nobody wants any: who came would have all. */
+	EXPECT_EQ(1000, entitled(one, device));
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+	a = asks(one, device, go);
+	b = asks(two, device, go);
+	EXPECT_EQ(667, entitled(one, device));
+	EXPECT_EQ(333, entitled(two, device));
+	EXPECT_EQ(500, entitled(away, device));
+	EXPECT_EQ(0, set(&cap, one));
+	EXPECT_EQ(300, entitled(one, device));
+	EXPECT_EQ(700, entitled(two, device));
+	cap = (struct gpushare_share){ .reset = GPUSHARE_SHARE_MAX };
+	EXPECT_EQ(0, set(&cap, one));
+	EXPECT_EQ(0, set(&floor, two));
+	EXPECT_EQ(500, entitled(one, device));
+	EXPECT_EQ(500, entitled(two, device));
+	step(go);
+	step(go);
+	EXPECT_EQ(0, reap(a));
+	EXPECT_EQ(0, reap(b));
+	device_remove(device);
+	cg_remove(one);
+	cg_remove(two);
+	cg_remove(away);
+	free(one);
+	free(two);
+}
+
 TEST_LIMIT(max_caps_a_group, 120)
 {
 	char *path = setup("share-max");

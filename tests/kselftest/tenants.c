@@ -106,6 +106,7 @@ static struct stay stay(const char *cgroup, uid_t uid, int first, int second, ui
 		if (pid)
 			_exit(reap(pid));
 		CHILD(!client_open(&c, device));
+		acquire(&c, GPUSHARE_WAIT_NONBLOCK, 0);
 		CHILD(write(s.up[1], &c.id, 8) == 8);
 		hold(s.go);
 		_exit(0);

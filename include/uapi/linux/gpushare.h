@@ -334,7 +334,8 @@ struct gpushare_describe {
  * @authority_fd, that file opened for writing, else -1): who was delegated a
  * cgroup divides what it has, and can't raise its own share.
  *
- * EINVAL: also the root, which nothing divides, and a tenant's part. EOPNOTSUPP: a threaded cgroup.
+ * EINVAL: also no member at all, the root, which nothing divides, and a tenant's part.
+ * EOPNOTSUPP: a threaded cgroup.
  * EBADF: cgroup_fd is no cgroup v2 directory. ENOENT: no such group, or outside
  * the caller's cgroup namespace. EPERM. ERANGE: a member is out of its range.
  * EBUSY: the siblings' min would pass 1000 in sum; @min_free says how much is
@@ -347,6 +348,11 @@ struct gpushare_describe {
  * default. With NEXT it is the group with the smallest id above @group (begin
  * with 0), of those that the caller may see; ENOENT after the last. @path is as
  * the caller sees it in its cgroup namespace, cut with a NUL if too long.
+ *
+ * @entitled_permille is what the rules give the group of the device, if it wants some
+ * without end beside those who want some now or did within the last second: by
+ * weight, not below its min in force, not above its max or what it can use (a
+ * client one seat). It may be 10 ms old. Of all devices: their mean.
  *
  * A caller sees the groups of its own cgroup and below, with CAP_SYS_ADMIN all of
  * its cgroup namespace. It may also read what it may set, shown as for SET by
@@ -386,7 +392,7 @@ struct gpushare_share {
 	__aligned_u64 mem_min;		/* default 0 */
 	__aligned_u64 parent;		/* out: the group above, 0 at the root */
 	__u32 min_free;			/* out, with EBUSY */
-	__u32 entitled_permille;	/* out: of the device, by weights, all busy */
+	__u32 entitled_permille;	/* out: of the device, see above */
 	__u32 clients;			/* out: in this group itself, of all tenants */
 	__u32 kind;			/* out: GPUSHARE_GROUP_* */
 	char path[256];			/* out */

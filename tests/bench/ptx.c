@@ -77,10 +77,10 @@ int main(void)
 	size_t i, bytes = 0, big = 0;
 	int k, rc;
 
-	load("tests/corpus/ptx/sm_75");
-	load("tests/corpus/ptx/sm_90");
+	load("build/corpus/ptx/sm_75");
+	load("build/corpus/ptx/sm_90");
 	if (!n_texts) {
-		printf("# no corpus in tests/corpus/ptx\n");
+		printf("# no corpus in build/corpus/ptx\n");
 		return 1;
 	}
 	for (i = 0; i < n_texts; i++) {

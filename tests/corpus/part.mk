@@ -14,3 +14,19 @@ $(O)/obj/tests/corpus/cuda/%.o: tests/corpus/cuda/%.cu Makefile
 $(O)/tests/corpus/cuda.a: $(corpus-objs)
 	$(Q)mkdir -p $(@D); rm -f $@
 	$(call say,AR,$@)$(AR) rcs $@ $^
+
+# The corpus as PTX. nvcc writes most modules for sm_90 as for sm_75 but for the line with
+# .target; of those only sm_75's is committed (tests/corpus/rebuild), and the other is made.
+# What has a - in its name is another build of the same source, and has no twin.
+corpus-kept := $(wildcard tests/corpus/ptx/sm_*/*.ptx)
+corpus-pairs := $(foreach f,$(notdir $(wildcard tests/corpus/ptx/sm_75/*.ptx)),$(if $(findstring -,$f),,\
+	tests/corpus/ptx/sm_90/$f))
+corpus-ptx := $(patsubst tests/%,build/%,$(sort $(corpus-kept) $(corpus-pairs)))
+checkdeps-y += $(corpus-ptx)
+
+$(patsubst tests/%,build/%,$(corpus-kept)): build/%: tests/%
+	$(Q)mkdir -p $(@D); cp $< $@
+
+$(patsubst tests/%,build/%,$(filter-out $(corpus-kept),$(corpus-pairs))): \
+		build/corpus/ptx/sm_90/%: tests/corpus/ptx/sm_75/%
+	$(Q)mkdir -p $(@D); sed 's/^\.target sm_75$$/.target sm_90/' $< >$@

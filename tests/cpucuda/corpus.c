@@ -85,7 +85,7 @@ char *corpus_text(const struct corpus_run *r, int cc, size_t *len)
 	char path[200];
 
 	base = base ? base + 1 : r->file;
-	snprintf(path, sizeof(path), "tests/corpus/ptx/sm_%d/%.*s.ptx", cc, (int)strcspn(base, "."),
+	snprintf(path, sizeof(path), "build/corpus/ptx/sm_%d/%.*s.ptx", cc, (int)strcspn(base, "."),
 		 base);
 	return corpus_read(path, len);
 }

@@ -134,7 +134,7 @@ TEST(the_corpus)
 	glob_t g;
 	size_t k;
 
-	ASSERT_EQ(0, glob("tests/corpus/ptx/*/*.ptx", 0, NULL, &g));
+	ASSERT_EQ(0, glob("build/corpus/ptx/*/*.ptx", 0, NULL, &g));
 	for (k = 0; k < g.gl_pathc; k++)
 		count(g.gl_pathv[k]);
 	printf("# of the corpus's %u kernels and functions %u need nothing that isn't known\n", all, can);

@@ -51,7 +51,7 @@ result $? "NVIDIA's runtime runs nothing over the driver"
 
 # On drivers before CUDA 13.0 the corpus says that it is PTX 8.3: corpus_suit().
 rc=0
-for ptx in tests/corpus/ptx/sm_*/*.ptx; do
+for ptx in build/corpus/ptx/sm_*/*.ptx; do
 	sed 's/^\.version 9\.0$/.version 8.3/' "$ptx" >"$tmp/old.ptx"
 	grep -q '^\.version 8\.3$' "$tmp/old.ptx" && ptxas -O0 -arch="$(basename "$(dirname "$ptx")")" \
 		-o "$tmp/old.cubin" "$tmp/old.ptx" >"$tmp/log" 2>&1 && continue

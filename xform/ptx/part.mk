@@ -20,7 +20,7 @@ tests-y += $(O)/tests/xform/ptx/broken
 $(call fuzzer,ptx,tests/fuzz/ptx.c $(ptx-front) $(ptx-back) xform/common.c xform/reserved.c,,)
 
 $(call program,tests/bench/ptx,tests/bench/ptx.c,$(O)/libgsxform.a)
-$(O)/tests/bench/ptx: $(O)/gsxform
+$(O)/tests/bench/ptx: $(O)/gsxform $(corpus-ptx)
 bench-y += ptx:$(O)/tests/bench/ptx ptx:tests/bench/ptx-cost
 
 # Needs ptxas; says so and passes over where it isn't there.

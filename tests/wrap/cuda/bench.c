@@ -116,7 +116,7 @@ static int run_start(const char *what)
 	MUST(cuCtxCreate_v2(&ctx, 0, 0));
 	if (!strcmp(what, "start"))
 		return 0;
-	snprintf(text, sizeof(text), "tests/corpus/ptx/sm_90/%s.ptx", what);
+	snprintf(text, sizeof(text), "build/corpus/ptx/sm_90/%s.ptx", what);
 	f = fopen(text, "r");
 	ptx = calloc(1, 4 << 20);
 	if (!f || !fread(ptx, 1, (4 << 20) - 1, f))

@@ -86,7 +86,7 @@ static void begin(struct program *p)
 
 static void corpus(void *arg)
 {
-	static const char folder[] = "tests/corpus/ptx/sm_90";
+	static const char folder[] = "build/corpus/ptx/sm_90";
 	uint32_t n = 0, with = 0;
 	struct program p;
 	struct dirent *e;

@@ -58,6 +58,7 @@ $(call program,tests/wrap/cuda/nvrtc,tests/wrap/cuda/nvrtc.c,\
 gpu-programs := $(addprefix $(O)/tests/wrap/cuda/,replay measure nvrtc)
 checkdeps-y += $(gpu-programs)
 tests-y += tests/wrap/cuda/gpu-on-cpu.sh
+$(O)/tests/wrap/cuda/bench: | $(corpus-ptx)
 bench-y += cuda:$(O)/tests/wrap/cuda/bench
 # This one links with nothing: it finds libcuda.so.1 by its name.
 $(call program,tests/wrap/cuda/probe,tests/wrap/cuda/probe.c,-ldl,$(cuda-test-needs))

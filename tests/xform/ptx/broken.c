@@ -65,7 +65,7 @@ static int is_ptx(const struct dirent *d)
 
 TEST_LIMIT(random_damage, 300)
 {
-	const char *dir = "tests/corpus/ptx/sm_90";
+	const char *dir = "build/corpus/ptx/sm_90";
 	int rounds = getenv("GSX_ROUNDS") ? atoi(getenv("GSX_ROUNDS")) : 4000;
 	static char original[MOST + 1], text[MOST + 64];
 	struct dirent **entry;

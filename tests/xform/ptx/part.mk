@@ -9,5 +9,5 @@ checkdeps-y += $(O)/tests/xform/ptx/gpu-test $(O)/cpucuda/libcuda.so.1
 .PHONY: check-gpu
 #? make check-gpu    the CUDA corpus, its variants and the wrapper on a GPU, where there is one
 check-gpu: setup
-	$(Q)$(MAKE) all $(O)/tests/xform/ptx/gpu-test $(gpu-programs)
+	$(Q)$(MAKE) all $(O)/tests/xform/ptx/gpu-test $(gpu-programs) $(corpus-ptx)
 	$(Q)O=$(O) SKIPPED=ok tests/run --alone $(O)/tests/xform/ptx/gpu-test tests/wrap/cuda/gpu.sh

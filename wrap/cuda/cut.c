@@ -110,7 +110,6 @@ bool gs_cut_is_off(void)
 /* Tickets are for devices with more than one seat: each variant costs loading time. */
 uint32_t gs_cut_modes(const struct gs_device *dev)
 {
-	struct gpushare_grant grant;
 	uint64_t seed;
 	uint32_t forced = forced_mode(&seed);
 
@@ -118,8 +117,8 @@ uint32_t gs_cut_modes(const struct gs_device *dev)
 		return 0;
 	if (forced < GSX_MODES)
 		return GSX_BIT(forced);
-	gpushare_grant(dev->gate, &grant);
-	return forced == RANDOM || grant.workers ? GSX_ALL_MODES : GSX_BIT(GSX_SLICE);
+	return forced == RANDOM || __atomic_load_n(&dev->workers, __ATOMIC_RELAXED) ?
+		GSX_ALL_MODES : GSX_BIT(GSX_SLICE);
 }
 
 /* For tests: splitmix64 over a counter, so that threads need no state of their own. */
@@ -166,6 +165,28 @@ static uint64_t wave(const struct cut *c)
 							      (int)threads, c->l->shared) || n < 1)
 		n = 32;
 	return (uint64_t)n * c->lane->dev->units;
+}
+
+static uint32_t attribute(const struct cut *c, int what)
+{
+	int value = gs_attribute(c->record, c->l->handle, what, c->lane->dev->ordinal);
+
+	return value > 0 ? (uint32_t)value : 0;
+}
+
+/* For the arbiter, of the program's own kernel. A block alone takes as long as a wave. */
+static void describe(const struct cut *c)
+{
+	uint32_t threads = c->l->block[0] * c->l->block[1] * c->l->block[2];
+	struct gpushare_describe d = {
+		.threads = threads,
+		.registers = threads * attribute(c, CU_FUNC_ATTRIBUTE_NUM_REGS),
+		.local_bytes = c->l->shared + attribute(c, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
+		.groups = c->total,
+		.group_ns = block_ps(c->record) * c->full / 1000,
+	};
+
+	gs_describe(c->lane->dev->gate, &c->lane->dev->told, &d);
 }
 
 /* What the program gave may be gone when the last part is launched. */
@@ -354,14 +375,14 @@ static bool tickets_begin(struct cut *c)
 /* How many of them, with what is free for us. */
 static uint64_t tickets_size(const struct cut *c, bool random)
 {
-	uint64_t n = c->total - c->at;
-	struct gpushare_grant grant;
+	uint64_t n = c->total - c->at, most;
 
-	gpushare_grant(c->lane->dev->gate, &grant);
+	gs_device_look(c->lane->dev);
+	most = __atomic_load_n(&c->lane->dev->workers, __ATOMIC_RELAXED);
 	if (c->mode == GSX_WORKERS && n > c->full)
 		n = c->full;
-	if (c->mode == GSX_WORKERS && grant.workers && n > grant.workers)
-		n = grant.workers;
+	if (c->mode == GSX_WORKERS && most && n > most)
+		n = most;
 	if (n > AREA_SLOTS)
 		n = AREA_SLOTS;
 	return random ? 1 + draw(n) : n;
@@ -371,6 +392,7 @@ static uint64_t tickets_size(const struct cut *c, bool random)
 static enum gs_step tickets_look(struct cut *c, CUresult *r, bool random)
 {
 	struct gs_area *a = c->area;
+	uint64_t done;
 
 	*r = REAL(cuEventQuery)(a->done);
 	if (*r == CUDA_ERROR_NOT_READY) {
@@ -385,7 +407,9 @@ static enum gs_step tickets_look(struct cut *c, CUresult *r, bool random)
 		*r = CUDA_SUCCESS;
 		return GS_DONE;
 	}
-	c->at = gsx_queue_done(a->words->next, (uint32_t)c->total);
+	done = gsx_queue_done(a->words->next, (uint32_t)c->total);
+	gpushare_progress(c->lane->dev->gate, done - c->at, 0);
+	c->at = done;
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
 }
 
@@ -406,7 +430,7 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 	a->words->quota = UINT32_MAX;
 	__atomic_store_n(&a->words->stop, 0, __ATOMIC_RELEASE);
 	grid[0] = (uint32_t)tickets_size(c, random);
-	*r = launch_part(c, NULL, grid, grid[0]);
+	*r = launch_part(c, NULL, grid, 0);	/* which blocks it does is known later */
 	if (*r) {
 		c->impossible = !c->at;
 		return GS_DONE;
@@ -516,15 +540,12 @@ static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 	uint32_t have = 0, m, order[GSX_MODES] = { GSX_SLICE, GSX_GUARD, GSX_WORKERS };
 	uint64_t seed;
 	uint32_t forced = forced_mode(&seed);
+	uint32_t dealt = __atomic_load_n(&c->lane->dev->workers, __ATOMIC_RELAXED);
 	const uint32_t *block = c->l->block;
-	struct gpushare_grant grant;
 
-	if (forced == AUTO) {
-		gpushare_grant(c->lane->dev->gate, &grant);
-		if (grant.workers && grant.workers < full) {
-			order[0] = GSX_WORKERS;
-			order[2] = GSX_SLICE;
-		}
+	if (forced == AUTO && dealt && dealt < full) {
+		order[0] = GSX_WORKERS;
+		order[2] = GSX_SLICE;
 	}
 	for (m = 0; m < GSX_MODES; m++)
 		have |= c->kernel->variant[m] ? GSX_BIT(m) : 0;
@@ -596,6 +617,7 @@ static bool cut_launch(struct gs_lane *lane, struct gs_record *record, const str
 	c.full = wave(&c);
 	if (forced_mode(&seed) == AUTO && !is_worth_it(&c, c.full))
 		return false;
+	describe(&c);
 	c.kernel = gs_record_kernel(record, lane->dev);
 	if (!c.kernel)
 		return false;

@@ -11,6 +11,8 @@ CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
 
 /* variant.c: how it can be cut, NULL: not at all */
 const struct gs_image_kernel *gs_record_kernel(struct gs_record *record, struct gs_device *dev);
+/* Of a handle of the record, the original or a variant. */
+int gs_attribute(const struct gs_record *r, const void *handle, int what, CUdevice dev);
 /* The variant for this mode, GSX_SLICE ..., NULL: there is none to be used. */
 const void *gs_variant(struct gs_record *record, unsigned int mode, struct gs_device *dev);
 /* The original's variables in one context, for what its variants share. */

@@ -130,6 +130,8 @@ void gs_device_look(struct gs_device *dev)
 	if (grant.slice_ns)
 		__atomic_store_n(&dev->slice_ns, grant.slice_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&dev->waiters, grant.waiters, __ATOMIC_RELAXED);
+	if (grant.flags & GPUSHARE_GRANTED)
+		__atomic_store_n(&dev->workers, grant.workers, __ATOMIC_RELAXED);
 }
 
 /*
@@ -147,6 +149,7 @@ void gs_devices_forget(void)
 		devices[i].queued = 0;
 		devices[i].held = false;
 		pthread_mutex_init(&devices[i].holding, NULL);
+		devices[i].told.telling = false;
 	}
 }
 

@@ -278,7 +278,7 @@ uint64_t gs_admit(struct gs_device *dev, uint64_t est_ns)
 	return est_ns;
 }
 
-void gs_ended(struct gs_device *dev, uint64_t n, uint64_t est_ns)
+static void leave(struct gs_device *dev, uint64_t n, uint64_t est_ns)
 {
 	uint64_t i;
 
@@ -286,4 +286,15 @@ void gs_ended(struct gs_device *dev, uint64_t n, uint64_t est_ns)
 	__atomic_sub_fetch(&dev->in_flight, n, __ATOMIC_RELAXED);
 	for (i = 0; i < n; i++)
 		gpushare_end(dev->gate);
+}
+
+void gs_refused(struct gs_device *dev, uint64_t est_ns)
+{
+	leave(dev, 1, est_ns);
+}
+
+void gs_ended(struct gs_device *dev, uint64_t n, struct gs_load load)
+{
+	gpushare_progress(dev->gate, load.blocks, load.ns);
+	leave(dev, n, load.ns);
 }

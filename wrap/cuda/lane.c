@@ -322,37 +322,57 @@ void gs_event_put(struct gs_context *context, CUevent event, bool timed)
 	pthread_mutex_unlock(&gs_poll);
 }
 
-void gs_lane_submitted(struct gs_lane *lane, uint64_t est_ns)
+struct gs_load gs_lane_load(const struct gs_lane *lane)
 {
-	__atomic_add_fetch(&lane->submitted_ns, est_ns, __ATOMIC_RELAXED);
+	return (struct gs_load){
+		.ns = __atomic_load_n(&lane->submitted_load.ns, __ATOMIC_RELAXED),
+		.blocks = __atomic_load_n(&lane->submitted_load.blocks, __ATOMIC_RELAXED),
+	};
+}
+
+void gs_lane_submitted(struct gs_lane *lane, struct gs_load load)
+{
+	__atomic_add_fetch(&lane->submitted_load.ns, load.ns, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&lane->submitted_load.blocks, load.blocks, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&lane->submitted, 1, __ATOMIC_RELEASE);
 }
 
 /* All up to there has ended; the lane's lock is held. */
-static void ended_upto(struct gs_lane *l, uint64_t upto, uint64_t upto_ns)
+static void ended_upto(struct gs_lane *l, uint64_t upto, struct gs_load load)
 {
-	uint64_t n, ns;
+	struct gs_load *had = &l->ended_load;
+	uint64_t n;
 
 	if (upto <= l->ended)
 		return;
 	n = upto - l->ended;
-	ns = upto_ns > l->ended_ns ? upto_ns - l->ended_ns : 0;
+	load.ns = load.ns > had->ns ? load.ns - had->ns : 0;
+	load.blocks = load.blocks > had->blocks ? load.blocks - had->blocks : 0;
 	__atomic_store_n(&l->ended, upto, __ATOMIC_RELEASE);
-	l->ended_ns += ns;
+	had->ns += load.ns;
+	had->blocks += load.blocks;
 	set_marked(l, upto);
-	gs_ended(l->dev, n, ns);
+	gs_ended(l->dev, n, load);
+}
+
+/* One more of many streams' in one; the lane's lock is held. */
+static void ended_one(struct gs_lane *l, struct gs_load load)
+{
+	load.ns += l->ended_load.ns;
+	load.blocks += l->ended_load.blocks;
+	ended_upto(l, l->ended + 1, load);
 }
 
 /*
  * No event could be put behind a launch. With many streams in one nothing else tells
  * when it ends, and the device would never be given back.
  */
-void gs_lane_unmarked(struct gs_lane *lane, uint64_t est_ns)
+void gs_lane_unmarked(struct gs_lane *lane, struct gs_load load)
 {
 	if (!lane->per_thread)
 		return;
 	pthread_mutex_lock(&lane->lock);
-	ended_upto(lane, lane->ended + 1, lane->ended_ns + est_ns);
+	ended_one(lane, load);
 	pthread_mutex_unlock(&lane->lock);
 }
 
@@ -361,13 +381,13 @@ void gs_lane_unmarked(struct gs_lane *lane, uint64_t est_ns)
  * in the stream already. If there is no room the launches stay unmarked, and a
  * later mark speaks for them; a lane of many streams has to wait for room.
  */
-void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, uint64_t est_ns)
+void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, struct gs_load load)
 {
 	struct gs_mark m = timed ? *timed : (struct gs_mark){ 0 };
 
 	if (!timed) {
 		m.upto = __atomic_load_n(&lane->submitted, __ATOMIC_ACQUIRE);
-		m.upto_ns = __atomic_load_n(&lane->submitted_ns, __ATOMIC_RELAXED);
+		m.load = gs_lane_load(lane);
 		m.end = gs_event_get(lane->context, false);
 		/* An event that failed may be another context's: not used again. */
 		if (m.end && REAL(cuEventRecord)(m.end, lane->stream)) {
@@ -375,12 +395,12 @@ void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, uint64_t es
 			m.end = NULL;
 		}
 		if (!m.end) {
-			gs_lane_unmarked(lane, est_ns);
+			gs_lane_unmarked(lane, load);
 			return;
 		}
 	}
 	if (lane->per_thread)
-		m.upto_ns = est_ns;
+		m.load = load;
 	for (;;) {
 		pthread_mutex_lock(&lane->lock);
 		if (lane->count < GS_MARKS)
@@ -443,7 +463,7 @@ static void reap_marks(struct gs_lane *l)
 			m = &l->marks[l->first];
 			if (!mark_has_happened(l, m))
 				break;
-			ended_upto(l, m->upto, m->upto_ns);
+			ended_upto(l, m->upto, m->load);
 		}
 		return;
 	}
@@ -454,7 +474,7 @@ static void reap_marks(struct gs_lane *l)
 			i++;
 			continue;
 		}
-		ended_upto(l, l->ended + 1, l->ended_ns + m->upto_ns);
+		ended_one(l, m->load);
 		set_count(l, l->count - 1);
 		*m = l->marks[(l->first + l->count) % GS_MARKS];
 	}
@@ -463,16 +483,17 @@ static void reap_marks(struct gs_lane *l)
 /* gs_poll is held, and the lane's context is the thread's. */
 static void reap_lane(struct gs_lane *l)
 {
-	uint64_t upto, upto_ns;
+	struct gs_load load;
+	uint64_t upto;
 
 	pthread_mutex_lock(&l->lock);
 	reap_marks(l);
-	upto_ns = __atomic_load_n(&l->submitted_ns, __ATOMIC_RELAXED);
+	load = gs_lane_load(l);
 	upto = __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE);
 	if (!l->count && upto != l->ended && !l->per_thread &&
 	    !__atomic_load_n(&gs_captures, __ATOMIC_SEQ_CST) &&
 	    is_end(REAL(cuStreamQuery)(l->stream)))
-		ended_upto(l, upto, upto_ns);
+		ended_upto(l, upto, load);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -488,8 +509,7 @@ static void lane_dies(struct gs_lane *l)
 		if (m->begin)
 			put(l->context, m->begin, true);
 	}
-	ended_upto(l, __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE),
-		   __atomic_load_n(&l->submitted_ns, __ATOMIC_RELAXED));
+	ended_upto(l, __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE), gs_lane_load(l));
 	__atomic_store_n(&l->dead, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&l->lock);
 	gs_rest_lane_gone(l);
@@ -545,7 +565,7 @@ void gs_lanes_mark_all(void)
 		       __atomic_load_n(&l->submitted, __ATOMIC_ACQUIRE) > l->marked;
 		pthread_mutex_unlock(&l->lock);
 		if (open)
-			gs_lane_mark(l, NULL, 0);
+			gs_lane_mark(l, NULL, (struct gs_load){ 0 });
 		pthread_mutex_unlock(&marking);
 	}
 }
@@ -568,7 +588,7 @@ void gs_lane_forget(CUstream stream)
 		REAL(cuCtxGetCurrent)(&present);
 		pushed = l->context->handle != present &&
 			 !REAL(cuCtxPushCurrent_v2)(l->context->handle);
-		gs_lane_mark(l, NULL, 0);
+		gs_lane_mark(l, NULL, (struct gs_load){ 0 });
 		if (pushed)
 			REAL(cuCtxPopCurrent_v2)(&(CUcontext){ NULL });
 	}
@@ -687,7 +707,7 @@ void gs_lanes_forget(void)
 		l->dead = true;
 		l->leaving = false;
 		l->ended = l->submitted;
-		l->ended_ns = l->submitted_ns;
+		l->ended_load = l->submitted_load;
 	}
 	for (i = 0; i < BUCKETS; i++)
 		buckets[i] = NULL;

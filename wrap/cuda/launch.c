@@ -52,33 +52,34 @@ static bool begin_timing(struct gs_lane *lane, struct gs_record *record, struct 
 }
 
 static void end_timing(struct gs_lane *lane, struct gs_record *record, struct gs_mark *m,
-		       uint64_t blocks, uint64_t est_ns)
+		       struct gs_load load)
 {
 	m->record = record;
 	m->life = __atomic_load_n(&record->lives, __ATOMIC_RELAXED);
-	m->blocks = blocks;
+	m->blocks = load.blocks;
 	m->upto = __atomic_load_n(&lane->submitted, __ATOMIC_ACQUIRE);
-	m->upto_ns = __atomic_load_n(&lane->submitted_ns, __ATOMIC_RELAXED);
+	m->load = gs_lane_load(lane);
 	if (!REAL(cuEventRecord)(m->end, lane->stream)) {
-		gs_lane_mark(lane, m, est_ns);
+		gs_lane_mark(lane, m, load);
 		return;
 	}
 	gs_event_put(lane->context, m->begin, true);
 	REAL(cuEventDestroy_v2)(m->end);
-	gs_lane_unmarked(lane, est_ns);
+	gs_lane_unmarked(lane, load);
 }
 
 /* One launch, or a part of one, that goes to the device as it is. */
 CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
 			const struct gs_launch *l, uint64_t blocks)
 {
-	uint64_t est_ns = record ? __atomic_load_n(&record->block_ps, __ATOMIC_RELAXED) *
-			  blocks / 1000 : 0;
+	struct gs_load load = { .blocks = blocks };
 	struct gs_mark m = { 0 };
 	bool timed;
 	CUresult r;
 
-	est_ns = gs_admit(lane->dev, est_ns);
+	if (record)
+		load.ns = __atomic_load_n(&record->block_ps, __ATOMIC_RELAXED) * blocks / 1000;
+	load.ns = gs_admit(lane->dev, load.ns);
 	timed = record && begin_timing(lane, record, &m);
 	r = l->submit(l);
 	if (r) {
@@ -86,14 +87,14 @@ CUresult gs_launch_part(struct gs_lane *lane, struct gs_record *record,
 			gs_event_put(lane->context, m.begin, true);
 			gs_event_put(lane->context, m.end, true);
 		}
-		gs_ended(lane->dev, 1, est_ns);
+		gs_refused(lane->dev, load.ns);
 		return r;
 	}
-	gs_lane_submitted(lane, est_ns);
+	gs_lane_submitted(lane, load);
 	if (timed)
-		end_timing(lane, record, &m, blocks, est_ns);
-	else if (is_due(lane, est_ns))
-		gs_lane_mark(lane, NULL, est_ns);
+		end_timing(lane, record, &m, load);
+	else if (is_due(lane, load.ns))
+		gs_lane_mark(lane, NULL, load);
 	return r;
 }
 
@@ -467,7 +468,7 @@ HOOK(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *list, unsigned in
      unsigned int flags)
 {
 	struct gs_lane *lane[GS_DEVICES];
-	uint64_t est_ns[GS_DEVICES];
+	struct gs_load load[GS_DEVICES];
 	unsigned int i, known = list && n <= GS_DEVICES ? n : 0;
 	bool entered;
 	CUresult r;
@@ -477,22 +478,24 @@ HOOK(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *list, unsigned in
 		lane[i] = gs_lane_find(list[i].hStream, false, NULL);
 		if (lane[i] && !lane[i]->dev->gate)
 			lane[i] = NULL;
-		if (lane[i])
-			est_ns[i] = gs_admit(lane[i]->dev, 0);
-		else
+		if (!lane[i]) {
 			__atomic_add_fetch(&gs_past_gate, 1, __ATOMIC_RELAXED);
+			continue;
+		}
+		load[i].ns = gs_admit(lane[i]->dev, 0);
+		load[i].blocks = (uint64_t)list[i].gridDimX * list[i].gridDimY * list[i].gridDimZ;
 	}
 	r = REAL(cuLaunchCooperativeKernelMultiDevice)(list, n, flags);
 	for (i = 0; i < known; i++) {
 		if (!lane[i])
 			continue;
 		if (r) {
-			gs_ended(lane[i]->dev, 1, est_ns[i]);
+			gs_refused(lane[i]->dev, load[i].ns);
 			continue;
 		}
-		gs_lane_submitted(lane[i], est_ns[i]);
+		gs_lane_submitted(lane[i], load[i]);
 		entered = enter_context(list[i].hStream);
-		gs_lane_mark(lane[i], NULL, est_ns[i]);
+		gs_lane_mark(lane[i], NULL, load[i]);
 		leave_context(entered);
 	}
 	return r;

@@ -10,6 +10,7 @@
 struct gs_made {
 	struct gs_made *next;
 	struct gs_image *image;
+	uint32_t modes;		/* that were asked for */
 	const void *variants;	/* the module or library that they are in */
 	void *kept;		/* what the driver may still read */
 	struct gs_shared *shared;	/* by contexts; only added to, read without a lock */

@@ -61,7 +61,8 @@ static struct gs_made *made(struct gs_loaded *l, struct gs_device *dev, bool *fr
 		*from_disk = false;
 		return NULL;
 	}
-	m->image = gs_image_make(l->source, gs_cut_modes(dev), from_disk, &m->kept);
+	m->modes = gs_cut_modes(dev);
+	m->image = gs_image_make(l->source, m->modes, from_disk, &m->kept);
 	if (m->image && l->context) {
 		REAL(cuModuleLoadData)(&module, m->kept);
 		m->variants = module;
@@ -100,6 +101,7 @@ static const struct gs_image_kernel *take(struct gs_record *r, const struct gs_l
 	if (!k)
 		return NULL;
 	r->made = l->made;
+	__atomic_store_n(&r->modes, l->made->modes, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->kernel, k, __ATOMIC_RELEASE);
 	return k;
 }
@@ -128,19 +130,22 @@ static void name_gone(struct gs_record *r)
 const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_device *dev)
 {
 	const struct gs_image_kernel *k = __atomic_load_n(&r->kernel, __ATOMIC_ACQUIRE);
+	uint32_t modes = gs_cut_modes(dev);
 	struct gs_loaded *l;
 	const char *name;
 
-	if (k || !name_of(r))
+	if ((k && !(modes & ~__atomic_load_n(&r->modes, __ATOMIC_RELAXED))) || !name_of(r))
 		return k;
 	l = owner_of(r);
 	if (!l)
 		return NULL;
 	pthread_mutex_lock(&making);
 	name = name_of(r);	/* another thread may just have found that it can't be cut */
-	if (name && l->source && !l->made) {
+	if (name && l->source && (!l->made || modes & ~l->made->modes)) {
 		make(l, dev);
-		if (!l->made) {
+		if (l->made) {	/* also if it failed this time: not tried again */
+			l->made->modes |= modes;
+		} else {
 			l->too_much = gs_source_is_too_much(l->source);
 			gs_source_free(l->source);
 			l->source = NULL;
@@ -196,7 +201,7 @@ static const void *look_up(const struct gs_record *r, const char *name)
 	}
 }
 
-static int attribute(const struct gs_record *r, const void *handle, int what, CUdevice dev)
+int gs_attribute(const struct gs_record *r, const void *handle, int what, CUdevice dev)
 {
 	int value = 0;
 
@@ -226,13 +231,13 @@ static const void *ready(const struct gs_record *r, unsigned int mode)
 static const void *affordable(struct gs_record *r, const void *v, unsigned int mode,
 			      struct gs_device *dev)
 {
-	uint32_t cap = gsx_register_cap((uint32_t)attribute(r, r->handle,
-							    CU_FUNC_ATTRIBUTE_NUM_REGS,
-							    dev->ordinal));
+	uint32_t cap = gsx_register_cap((uint32_t)gs_attribute(r, r->handle,
+							       CU_FUNC_ATTRIBUTE_NUM_REGS,
+							       dev->ordinal));
 	struct gs_loaded *l = owner_of(r);
 	const char *name = name_of(r);
 
-	if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap) {
+	if (v && gs_attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap) {
 		v = NULL;
 		if (!l || !l->source || !name)
 			return NULL;
@@ -240,11 +245,11 @@ static const void *affordable(struct gs_record *r, const void *v, unsigned int m
 			make(l, dev);
 		if (l->made != r->made && take(r, l, name))
 			v = ready(r, mode);
-		if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap)
+		if (v && gs_attribute(r, v, CU_FUNC_ATTRIBUTE_NUM_REGS, dev->ordinal) > (int)cap)
 			v = NULL;
 	}
-	if (v && attribute(r, v, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, dev->ordinal) >
-		 attribute(r, r->handle, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, dev->ordinal))
+	if (v && gs_attribute(r, v, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, dev->ordinal) >
+		 gs_attribute(r, r->handle, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, dev->ordinal))
 		v = NULL;
 	return v;
 }

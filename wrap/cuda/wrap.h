@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "gpushare.h"
+#include "wrap/launch/describe.h"
 #include "cu.h"
 
 /* boot.c, entry.S: the driver's entry points and ours, in the order of names.h */
@@ -55,6 +56,8 @@ struct gs_device {
 	uint64_t in_flight_ns;		/* the sum of their estimates */
 	uint64_t slice_ns;		/* of the grant, as last read */
 	uint32_t waiters;
+	uint32_t workers;		/* that it dealt us when we last held it; 0: none dealt */
+	struct gs_described told;
 	uint32_t queued;		/* threads of the program that wait for room */
 	pthread_mutex_t holding;	/* protects @held */
 	bool held;			/* a bracket says for @queued that there is work */
@@ -93,9 +96,16 @@ extern struct gs_device *gs_devices[GS_DEVICES];
  */
 #define GS_MARKS	64u
 
+/* What launches come to. */
+struct gs_load {
+	uint64_t ns;			/* as estimated */
+	uint64_t blocks;
+};
+
 struct gs_mark {
 	CUevent end, begin;		/* begin: NULL, or it was timed */
-	uint64_t upto, upto_ns;		/* what has ended when `end` has happened */
+	uint64_t upto;			/* what has ended when `end` has happened */
+	struct gs_load load;		/* of all of that */
 	struct gs_record *record;	/* of the launch that was timed */
 	uint32_t life;			/* of the record then */
 	uint64_t blocks;
@@ -112,9 +122,11 @@ struct gs_lane {
 	bool blocking;			/* it and the legacy stream follow each other */
 	bool dead;			/* gs_poll */
 	bool leaving;			/* dead, unless its context stays; gs_poll */
-	uint64_t submitted, submitted_ns;	/* counts up, without a lock */
+	uint64_t submitted;		/* counts up, without a lock */
+	struct gs_load submitted_load;	/* as well */
 	pthread_mutex_t lock;		/* protects the rest; ended, marked, count may be read */
-	uint64_t ended, ended_ns;
+	uint64_t ended;
+	struct gs_load ended_load;
 	uint64_t marked;
 	struct gs_mark marks[GS_MARKS];
 	uint32_t first, count;
@@ -129,9 +141,12 @@ struct gs_lane {
 extern pthread_mutex_t gs_poll;
 extern uint32_t gs_captures;	/* captures that are under way in this process */
 struct gs_lane *gs_lane_find(CUstream stream, bool twin, CUcontext ctx);
-void gs_lane_submitted(struct gs_lane *lane, uint64_t est_ns);
-void gs_lane_unmarked(struct gs_lane *lane, uint64_t est_ns);
-void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, uint64_t est_ns);
+/* What has been submitted to it so far. */
+struct gs_load gs_lane_load(const struct gs_lane *lane);
+void gs_lane_submitted(struct gs_lane *lane, struct gs_load load);
+void gs_lane_unmarked(struct gs_lane *lane, struct gs_load load);
+/* @load: of the last launch. */
+void gs_lane_mark(struct gs_lane *lane, const struct gs_mark *timed, struct gs_load load);
 void gs_lane_forget(CUstream stream);
 void gs_reap(struct gs_device *dev);
 void gs_lanes_mark_all(void);
@@ -155,7 +170,8 @@ void gs_lanes_forget(void);		/* in a forked child */
  * for the grant and for room. Returns what it was taken for.
  */
 uint64_t gs_admit(struct gs_device *dev, uint64_t est_ns);
-void gs_ended(struct gs_device *dev, uint64_t n, uint64_t est_ns);
+void gs_refused(struct gs_device *dev, uint64_t est_ns);	/* one that was admitted */
+void gs_ended(struct gs_device *dev, uint64_t n, struct gs_load load);
 #define GS_QUICK_LOOKS 60u	/* so many are at most 20 us apart, more 100 us */
 void gs_pause(uint32_t n);
 bool gs_thread(void *(*start)(void *arg), void *arg);	/* of ours, that ends with the process */
@@ -206,6 +222,7 @@ struct gs_record {
 	const char *why;		/* it was launched whole the last time */
 	struct gs_made *made;
 	const struct gs_image_kernel *kernel;	/* how it can be cut; NULL: not known yet */
+	uint32_t modes;			/* that were looked for when that was made */
 	const void *variant[3];		/* by GSX_MODES; NULL: not looked up yet */
 	struct gs_made *from[3];	/* where that is, set before it */
 	const struct gs_image_kernel *as[3];	/* what it is there */

@@ -136,6 +136,7 @@ static void in_child(void)
 		device->launcher = device->asleep = false;
 		/* It may wait for the grant for long: no fork waits for that. */
 		pthread_mutex_init(&device->probing, NULL);
+		device->told.telling = false;
 	}
 	gs_threads_forked();
 	gs_binaries_forked();

@@ -108,7 +108,7 @@ static void batch_end(struct gs_batch *batch)
 	if (batch->late)
 		ns = believed(batch, ns);
 	gpushare_end(device->share);
-	gpushare_progress(device->share, batch->launches, ns);
+	gpushare_progress(device->share, batch->groups, ns);
 	learn(batch, ns);
 	/* Jobs may wait for room: either this sees them, or they see that there is some. */
 	if (!__atomic_load_n(&device->jobs, __ATOMIC_SEQ_CST))

@@ -661,7 +661,10 @@ static void launch_piece(struct gs_device *device, struct gs_job *job)
 	cl_int rc = CL_OUT_OF_HOST_MEMORY;
 
 	tell_batches(device, 0);
+	if (job->first->way != GS_WHOLE && !job->first->done)
+		gs_workers_describe(queue, job->first);
 	gpushare_begin(device->share, GPUSHARE_FOREVER);
+	gs_workers_deal(device);
 	if (piece) {
 		piece->job = job;
 		piece->begun_ns = gs_cl_now();

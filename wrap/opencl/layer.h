@@ -42,6 +42,7 @@
 #include <stdint.h>
 
 #include "../include/gpushare.h"
+#include "wrap/launch/describe.h"
 #include "ways.h"
 
 #define GS_NO_TIME UINT64_MAX
@@ -133,11 +134,13 @@ struct gs_device {
 	struct gs_piece *landed;	/* pieces of jobs that have ended, likewise */
 	uint32_t pieces;		/* of jobs, in flight */
 	uint64_t turn;			/* the launcher's, to choose among queues */
+	struct gs_described told;	/* of what runs next */
 	bool probed, sees_host;		/* set once, the first atomic; see workers.c */
 	pthread_mutex_t probing;	/* held meanwhile, and for no other device */
 
 	/* atomic */
 	bool no_room;			/* a job waits for room: nothing goes past it */
+	uint32_t dealt;			/* workers, when it was held last; 0: none are dealt out */
 	uint64_t in_flight_ns;		/* estimated, direct and deferred */
 	uint64_t done_ns;		/* when something ended last */
 	uint32_t open, begun;		/* batches: now, ever */
@@ -406,7 +409,7 @@ struct gs_batch {
 	uint64_t waited_ns;		/* unless this was for it, and for nothing else */
 	struct gs_kernel *kernels[GS_BATCH_KINDS];	/* references */
 	struct gs_estimate *estimates[GS_BATCH_KINDS];
-	uint64_t groups;		/* of all launches, if there is one kind */
+	uint64_t groups;		/* of all launches */
 };
 
 /* The queue's batch if it is open. Queue's lock, here and in what follows. */

@@ -19,12 +19,17 @@ bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 }
 
 /* Counted, so once a launch. */
-static void choose_way(struct gs_launch *launch)
+static void choose_way(struct gs_launch *launch, const struct gs_queue *queue)
 {
 	if (launch->chosen)
 		return;
 	launch->chosen = true;
 	launch->way = gs_options.mode == GS_MODE_WORKERS ? GS_WORKERS : GS_SLICES;
+	if (gs_options.mode == GS_MODE_AUTO && gs_workers_are_dealt(queue)) {
+		launch->way = GS_WORKERS;
+		launch->why = "others hold the device as well";
+		return;
+	}
 	if (gs_options.mode != GS_MODE_AUTO || !launch->estimate)
 		return;
 	pthread_mutex_lock(&launch->kernel->lock);
@@ -53,7 +58,7 @@ static enum gs_way way_of(struct gs_device *device, struct gs_launch *launch,
 	}
 	if (!gs_cut_find(launch, queue->id, build, why))
 		return GS_WHOLE;
-	choose_way(launch);
+	choose_way(launch, queue);
 	if (launch->way == GS_WORKERS && !gs_workers_find(launch, queue, build, why)) {
 		if (*why == gs_not_made)
 			return launch->way;

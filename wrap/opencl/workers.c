@@ -37,8 +37,7 @@ struct gs_workers {
 	uint32_t *word;			/* a page: ours */
 	cl_mem own, asked_back;		/* over @word, and over the grant's */
 	uint64_t generation;		/* of the page that @asked_back lies over */
-	uint32_t units, n;		/* of the launch that is in flight */
-	bool cpu;
+	uint32_t most, n;		/* of the launch that is in flight */
 };
 
 /* What is left of a launch. */
@@ -90,12 +89,56 @@ static uint32_t *page_new(void)
 	return page;
 }
 
+/* How many are launched if nobody says otherwise. */
+static uint32_t most_workers(cl_device_id id)
+{
+	cl_device_type type = 0;
+	cl_uint units = 0;
+
+	gs_cl.clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+	gs_cl.clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
+	return (units ? units : 1) * (type & CL_DEVICE_TYPE_CPU ? 1 : PER_UNIT);
+}
+
+/* A group alone takes as long as those that run beside it. */
+void gs_workers_describe(struct gs_queue *queue, const struct gs_launch *launch)
+{
+	struct gpushare_describe d = {
+		.threads = (uint32_t)(launch->local[0] * launch->local[1] * launch->local[2]),
+		.groups = launch->total,
+	};
+	uint64_t ns = gs_estimate_ns(launch->estimate, most_workers(queue->id));
+	cl_ulong local = 0;
+
+	gs_cl.clGetKernelWorkGroupInfo(launch->kernel->object.handle, queue->id,
+				       CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
+	d.local_bytes = (uint32_t)local;
+	d.group_ns = ns < GS_NO_TIME - 1 ? ns : 0;
+	gs_describe(queue->device->share, &queue->device->told, &d);
+}
+
+void gs_workers_deal(struct gs_device *device)
+{
+	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
+								 __ATOMIC_RELAXED);
+
+	if (page)
+		__atomic_store_n(&device->dealt,
+				 __atomic_load_n(&page->workers, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+}
+
+bool gs_workers_are_dealt(const struct gs_queue *queue)
+{
+	uint32_t dealt = __atomic_load_n(&queue->device->dealt, __ATOMIC_RELAXED);
+
+	return dealt && dealt < most_workers(queue->id);
+}
+
 static struct gs_workers *workers_new(struct gs_queue *queue)
 {
 	struct gs_workers *w = calloc(1, sizeof(*w));
 	size_t bytes = GSX_CL_QUEUE_BYTES(WORKERS_MAX, WORKERS_MAX);
-	cl_device_type type = 0;
-	cl_uint units = 0;
 
 	if (!w)
 		return NULL;
@@ -105,10 +148,7 @@ static struct gs_workers *workers_new(struct gs_queue *queue)
 					&(cl_int){ 0 });
 	if (w->word)
 		w->own = over(queue->context, CL_MEM_READ_WRITE, own_word(w->word));
-	gs_cl.clGetDeviceInfo(queue->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	gs_cl.clGetDeviceInfo(queue->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
-	w->cpu = type & CL_DEVICE_TYPE_CPU;
-	w->units = units ? units : 1;
+	w->most = most_workers(queue->id);
 	if (w->memory && w->queue && w->own)
 		return w;
 	gs_workers_free(w);
@@ -290,9 +330,8 @@ static cl_mem asked_back(struct gs_workers *w, struct gs_queue *queue)
 static uint32_t choose_workers(struct gs_workers *w, struct gs_queue *queue, struct gs_todo *todo,
 			       const struct gs_launch *launch, cl_mem *stop)
 {
-	const struct gpushare_grant_page *page = queue->device->share->grant;
-	uint32_t most = page ? __atomic_load_n(&page->workers, __ATOMIC_RELAXED) : 0;
-	uint32_t n = w->units * (w->cpu ? 1 : PER_UNIT);
+	uint32_t most = __atomic_load_n(&queue->device->dealt, __ATOMIC_RELAXED);
+	uint32_t n = w->most;
 	bool bounded = !queue->device->sees_host;
 
 	*stop = w->own;

@@ -9,7 +9,7 @@ look=$O/tests/wrap/opencl/look
 api=$O/tests/wrap/opencl/api
 spy=$PWD/$O/tests/wrap/opencl/spy.so
 [ "${O#/}" = "$O" ] || spy=$O/tests/wrap/opencl/spy.so
-plan 29
+plan 32
 
 nm -D --defined-only "$layer" | awk '{ print $3 }' | sort >"$dir/given"
 printf '%s\n' clDeinitLayer clGetLayerInfo clInitLayer clInitLayerWithProperties | diff - "$dir/given" >"$dir/diff"
@@ -179,4 +179,19 @@ done
 verdict $? "max=20% holds: $capped %" "$dir/capped.err"
 end capped
 verdict $? "a program that can't have all that it asks for still ends: $(cat "$dir/capped")" "$dir/capped.err"
+
+# On a device with several seats the arbiter learns what kernels need, and deals workers.
+"$ctl" device set cpu:0 seats=2 units=4 unit-threads=4096
+begin left -- "$look" busy 600
+begin right -- "$look" busy 600
+dealt() {
+	"$ctl" -j status | jq -e '[.clients[] | select(.comm == "look")] | length == 2 and
+		all(.[]; .workers > 0 and .progress > 0)' >/dev/null
+}
+eventually dealt
+verdict $? "both of two holders are dealt workers, and their progress is counted"
+end left
+verdict $? "left: $(cat "$dir/left"), each group once" "$dir/left.err"
+end right
+verdict $? "right: $(cat "$dir/right"), each group once" "$dir/right.err"
 finish

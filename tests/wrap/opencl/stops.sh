@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 # shellcheck source=tests/wrap/opencl/lib.sh
 . tests/wrap/opencl/lib.sh
 stops=$O/tests/wrap/opencl/stops
-plan 4
+plan 7
 
 start_daemon
 "$ctl" --arbiter "$socket" device set cpu:0 slice=2ms >/dev/null
@@ -25,4 +25,23 @@ verdict $? "launches were stopped, in ${grants:-0} grants"
 # worker does one group of a launch in any case.
 [ -n "$workers" ] && [ "$most" -le $((2 * workers)) ] && [ "$p99" -le "$workers" ]
 verdict $? "late groups of a grant: $p99 in 99 of 100, at most $most, with ${workers:-no} workers"
+
+# Two seats: each runs by as many workers as it was dealt, a half of the device's two.
+kill "${pids[1]}" 2>/dev/null
+unset GPUSHARE_VERBOSE
+"$ctl" device set cpu:0 seats=2 units=2 unit-threads=64
+unset OPENCL_LAYERS
+export GPUSHARE_OPENCL_MODE=workers
+begin left -- "$O/tests/wrap/opencl/look" busy 600
+begin right -- "$O/tests/wrap/opencl/look" busy 600
+dealt() {
+	"$ctl" -j status | jq -e '[.clients[] | select(.comm == "look")] | length == 2 and
+		all(.[]; .workers == 1 and .progress > 0)' >/dev/null
+}
+eventually dealt
+verdict $? "each of two holders is dealt one of two workers"
+end left
+verdict $? "left: $(cat "$dir/left"), each group once" "$dir/left.err"
+end right
+verdict $? "right: $(cat "$dir/right"), each group once" "$dir/right.err"
 finish

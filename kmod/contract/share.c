@@ -4,7 +4,7 @@
 #include "contract.h"
 
 /* The interface and the arbiter count these alike. */
-#define SAME(name) _Static_assert((int)(GPUSHARE_##name) == (int)(GS_##name), #name)
+#define SAME(name) static_assert((int)(GPUSHARE_##name) == (int)(GS_##name), #name)
 SAME(SHARE_WEIGHT);
 SAME(SHARE_CLASS);
 SAME(SHARE_MAX);

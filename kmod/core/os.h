@@ -20,6 +20,7 @@
 
 #else
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -160,11 +160,21 @@ bool spv_is_number(const struct spv *s, uint32_t at, uint32_t i)
 	return false;
 }
 
+uint32_t spv_operand(const struct spv *s, uint32_t at, uint32_t i)
+{
+	return i < len_of(s, at) ? s->w[at + i] : UINT32_MAX;
+}
+
+uint32_t spv_def(const struct spv *s, uint32_t id)
+{
+	return id < s->bound ? s->ids[id].def : 0;
+}
+
 uint32_t storage_of(const struct spv *s, uint32_t pointer)
 {
-	uint32_t type = s->ids[pointer].type, def = s->ids[type].def;
+	uint32_t def = s->ids[s->ids[pointer].type].def;
 
-	return def && op_of(s, def) == OP_TYPE_POINTER ? s->w[def + 2] : UINT32_MAX;
+	return def && op_of(s, def) == OP_TYPE_POINTER ? spv_operand(s, def, 2) : UINT32_MAX;
 }
 
 bool const_value(const struct spv *s, uint32_t id, uint32_t *value)
@@ -173,7 +183,7 @@ bool const_value(const struct spv *s, uint32_t id, uint32_t *value)
 
 	if (!def || (op_of(s, def) != OP_CONSTANT && op_of(s, def) != OP_CONSTANT_NULL))
 		return false;
-	*value = op_of(s, def) == OP_CONSTANT ? s->w[def + 3] : 0;
+	*value = op_of(s, def) == OP_CONSTANT ? spv_operand(s, def, 3) : 0;
 	return true;
 }
 
@@ -556,7 +566,7 @@ static void read_all(struct spv *s)
 /* The variables of the work-item's values: three of size_t, or one. */
 static void check_builtins(struct spv *s)
 {
-	uint32_t id, type, def;
+	uint32_t id, def;
 
 	for (id = 1; id < s->bound && !s->err; id++) {
 		uint8_t b = s->ids[id].builtin;
@@ -570,16 +580,15 @@ static void check_builtins(struct spv *s)
 		}
 		if (b - 1 == B_SUBGROUP || b - 1 == B_WORK_DIM)
 			continue;
-		type = s->w[s->ids[s->ids[id].type].def + 3];
-		def = s->ids[type].def;
+		def = spv_def(s, spv_operand(s, s->ids[s->ids[id].type].def, 3));
 		if (b - 1 != B_LINEAR_ID && b - 1 != B_LOCAL_LINEAR) {
-			if (!def || op_of(s, def) != OP_TYPE_VECTOR || s->w[def + 3] != 3)
+			if (!def || op_of(s, def) != OP_TYPE_VECTOR || spv_operand(s, def, 3) != 3)
 				def = 0;
 			else
-				def = s->ids[s->w[def + 2]].def;
+				def = spv_def(s, spv_operand(s, def, 2));
 		}
 		if (!def || op_of(s, def) != OP_TYPE_INT ||
-		    s->w[def + 2] != (s->physical32 ? 32 : 64))
+		    spv_operand(s, def, 2) != (s->physical32 ? 32 : 64))
 			spv_error(s, -EINVAL, s->ids[id].def, "a built-in of another type than ours");
 	}
 }

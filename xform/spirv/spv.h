@@ -214,6 +214,9 @@ void spv_read(struct spv *s);
 #define MAX_BOUND	0x3fffffu	/* the specification's universal limit of ids */
 /* The word that gives an instruction's result, 0: none; its type's place is before it. */
 uint32_t result_at(uint32_t op);
+/* Of the instruction at @at, which may be shorter than its kind is: then ~0, which is no id. */
+uint32_t spv_operand(const struct spv *s, uint32_t at, uint32_t i);
+uint32_t spv_def(const struct spv *s, uint32_t id);	/* 0: of none, or of no id */
 uint32_t storage_of(const struct spv *s, uint32_t pointer);	/* of an id; ~0: no pointer */
 bool const_value(const struct spv *s, uint32_t id, uint32_t *value);
 /* Is the string that begins at word @at @name, or does it begin so? */

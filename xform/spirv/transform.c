@@ -88,7 +88,7 @@ static void judge(struct spv *s, struct entry *e, struct gsx_cl_kernel *k, uint3
 
 static uint32_t type_bytes(const struct spv *s, uint32_t type, int depth)
 {
-	uint32_t def = s->ids[type].def, i, v, one;
+	uint32_t def = spv_def(s, type), i, v, one;
 	uint64_t n = 0;
 
 	if (!def || depth > 16)
@@ -96,20 +96,22 @@ static uint32_t type_bytes(const struct spv *s, uint32_t type, int depth)
 	switch (op_of(s, def)) {
 	case OP_TYPE_INT:
 	case OP_TYPE_FLOAT:
-		return s->w[def + 2] / 8;
+		v = spv_operand(s, def, 2);
+		return v <= 64 ? v / 8 : NO_SIZE;
 	case OP_TYPE_BOOL:
 		return 1;
 	case OP_TYPE_VECTOR:
-		one = type_bytes(s, s->w[def + 2], depth + 1);
-		if (one == NO_SIZE || s->w[def + 3] > 16)
+		one = type_bytes(s, spv_operand(s, def, 2), depth + 1);
+		v = spv_operand(s, def, 3);
+		if (one == NO_SIZE || v > 16)
 			return NO_SIZE;
-		n = (uint64_t)one * (s->w[def + 3] == 3 ? 4 : s->w[def + 3]);
+		n = (uint64_t)one * (v == 3 ? 4 : v);
 		break;
 	case OP_TYPE_ARRAY:
-		if (s->w[def + 3] >= s->bound || s->w[def + 2] >= s->bound ||
-		    !const_value(s, s->w[def + 3], &v))
+		v = spv_operand(s, def, 3);
+		if (v >= s->bound || !const_value(s, v, &v))
 			return NO_SIZE;
-		one = type_bytes(s, s->w[def + 2], depth + 1);
+		one = type_bytes(s, spv_operand(s, def, 2), depth + 1);
 		if (one == NO_SIZE)
 			return NO_SIZE;
 		n = (uint64_t)one * v;
@@ -118,8 +120,7 @@ static uint32_t type_bytes(const struct spv *s, uint32_t type, int depth)
 		if (len_of(s, def) > 256)
 			return NO_SIZE;
 		for (i = 2; i < len_of(s, def); i++) {
-			one = s->w[def + i] < s->bound ?
-				type_bytes(s, s->w[def + i], depth + 1) : NO_SIZE;
+			one = type_bytes(s, spv_operand(s, def, i), depth + 1);
 			if (one == NO_SIZE)
 				return NO_SIZE;
 			n += one;
@@ -143,8 +144,10 @@ static void add_bytes(struct gsx_cl_kernel *k, uint32_t *to, uint32_t bytes, uin
 
 static void add_variable(const struct spv *s, struct gsx_cl_kernel *k, uint32_t id)
 {
-	uint32_t bytes = type_bytes(s, s->w[s->ids[s->ids[id].type].def + 3], 0);
+	uint32_t def = s->ids[s->ids[id].type].def, bytes = NO_SIZE;
 
+	if (def && op_of(s, def) == OP_TYPE_POINTER)
+		bytes = type_bytes(s, spv_operand(s, def, 3), 0);
 	if (storage_of(s, id) == STORAGE_WORKGROUP)
 		add_bytes(k, &k->local_bytes, bytes, GSX_CL_LOCAL_UNKNOWN);
 	else if (storage_of(s, id) == STORAGE_FUNCTION)

@@ -61,9 +61,9 @@ done
 result $rc "the assembler takes the corpus as PTX 8.3"
 
 # The committed PTX is what the sources give, where the compiler is the same. That
-# is a question for who changes the corpus, not for `make check`: the same version of
-# nvcc gave another types.ptx on another machine. Not compared: debug information,
-# which names the folder that the toolkit lies in.
+# is a question for who changes the corpus, not for `make check`. Not compared: debug
+# information, which names the folder that the toolkit lies in; and types.ptx, of which the
+# same version of nvcc gives another on another machine (local loads of one byte or two).
 what="the committed PTX is up to date"
 version=$(nvcc --version | sed -n 's/.*release.*, V\([0-9.]*\)$/\1/p')
 ours=$(sed -n 's/.*release.*, V\([0-9.]*\)$/\1/p' tests/corpus/ptx/sm_75/barrier.ptx)
@@ -71,7 +71,7 @@ if [ -z "${FULL:-}" ]; then
 	result 0 "$what # SKIP asked by make check-full"
 elif [ "$version" = "$ours" ]; then
 	tests/corpus/rebuild "$tmp/new" 2>&1 | sed 's/^/# /'
-	diff -ru -x '*-debug.ptx' -x '*-lineinfo.ptx' tests/corpus/ptx "$tmp/new/ptx" |
+	diff -ru -x '*-debug.ptx' -x '*-lineinfo.ptx' -x types.ptx tests/corpus/ptx "$tmp/new/ptx" |
 		sed 's/^/# /' | head -n 60
 	[ "${PIPESTATUS[0]}" = 0 ]
 	result $? "$what"

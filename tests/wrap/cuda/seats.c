@@ -107,8 +107,8 @@ static void tenant(void *arg)
 static void make(uint32_t seats)
 {
 	struct gpushare_device dev = {
-		.size = sizeof(dev), .key = KEY, .seats = seats, .units = UNITS, .unit_threads = 2048,
-		.mask = GPUSHARE_DEV_SEATS | GPUSHARE_DEV_CAPACITY,
+		.size = sizeof(dev), .key = KEY, .mask = GPUSHARE_DEV_SEATS | GPUSHARE_DEV_CAPACITY,
+		.seats = seats, .units = UNITS, .unit_threads = 2048,
 	};
 
 	bed_make(&w, 10000);

@@ -534,7 +534,8 @@ void gs_busy(struct gs_client *c, u64 now);
 
 /*
  * A client whose grant was just withdrawn for idleness was quicker and is
- * running: it is charged and must yield, as one that overran.
+ * running: it is charged and must yield, as one that overran; but it did nothing
+ * wrong, so that isn't counted as an overrun.
  */
 void gs_revive(struct gs_client *c, u64 now);
 

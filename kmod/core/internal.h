@@ -79,6 +79,7 @@ void gs_to_waiting(struct gs_client *c, bool fresh, u64 now);
 void gs_to_running(struct gs_client *c, u64 now);
 void gs_to_idle(struct gs_client *c, u64 now);
 void gs_to_over(struct gs_client *c, u64 now);
+void gs_overrun(struct gs_client *c, u64 now);
 void gs_any_clear(struct gs_client *c, u64 now);
 
 /* slice.c */

@@ -191,7 +191,7 @@ enum gs_event_type {
 	GS_EV_PREEMPT,		/* asked to yield. a: time held */
 	GS_EV_YIELD,		/* a seat came back. a: time held */
 	GS_EV_LINGER,		/* taken back from an idle holder. a: time held */
-	GS_EV_OVERRUN,		/* taken back in the books. a: time held */
+	GS_EV_OVERRUN,		/* taken back in the books. a: time held, b: past grace by */
 	GS_EV_KILL,		/* a: time since preempt */
 	GS_EV_THROTTLE,		/* client 0. a: until, GS_NEVER for none */
 	GS_EV_UNTHROTTLE,	/* client 0. a: for how long it was */

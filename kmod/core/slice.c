@@ -261,7 +261,7 @@ void gs_slice_expire(struct gs_device *dev, u64 now)
 		if (h->idle && (wanted || h->node->capped) && linger_over(h, now))
 			withdraw(h, now);
 		else if (h->flags & GS_PREEMPT && now >= h->preempted + dev->conf.grace)
-			gs_to_over(h, now);
+			gs_overrun(h, now);
 	}
 }
 

@@ -130,11 +130,10 @@ void gs_to_running(struct gs_client *c, u64 now)
 		gs_any_clear(c, now);
 }
 
-/* It kept its seat beyond grace: the seat goes on, it pays on. */
+/* It runs on without a seat: the seat goes to another, it pays on. */
 void gs_to_over(struct gs_client *c, u64 now)
 {
 	struct gs_device *dev = c->dev;
-	struct gs_node *node;
 
 	gs_charge(c, now);
 	gs_path_deactivate(dev, &c->entity);
@@ -142,9 +141,6 @@ void gs_to_over(struct gs_client *c, u64 now)
 	c->epoch++;
 	c->flags &= ~GS_GRANTED;
 	c->workers = 0;
-	c->overruns++;
-	for (node = c->node; node; node = node->up)
-		node->stat.overruns++;
 	gs_path_count(c->node, -1, 0);
 	gs_path_over(c->node, 1, c->charged);
 	dev->dealt = 0;
@@ -152,7 +148,19 @@ void gs_to_over(struct gs_client *c, u64 now)
 	if (dev->conf.kill_after && !c->killed)
 		gs_later_add(dev, &c->entity, c->preempted + dev->conf.kill_after);
 	gs_dirty(c);
-	gs_tell(c->arb, GS_EV_OVERRUN, dev, c->group, c, now - c->since, 0);
+}
+
+/* It kept its seat beyond grace. */
+void gs_overrun(struct gs_client *c, u64 now)
+{
+	u64 past = now - (c->preempted + c->dev->conf.grace);
+	struct gs_node *node;
+
+	gs_to_over(c, now);
+	c->overruns++;
+	for (node = c->node; node; node = node->up)
+		node->stat.overruns++;
+	gs_tell(c->arb, GS_EV_OVERRUN, c->dev, c->group, c, now - c->since, past);
 }
 
 /* One of several requests was granted or cancelled: the others vanish. */

@@ -354,6 +354,10 @@ TEST(one_who_was_quicker_than_the_withdrawal)
 	gs_revive(&t->c, b.now);
 	EXPECT_EQ(t->c.state, (u8)GS_CLIENT_OVER);
 	EXPECT_EQ(t->c.flags, GS_PREEMPT);
+	/* It did nothing wrong. */
+	EXPECT_EQ(t->c.overruns, 0u);
+	EXPECT_EQ(dev->root.stat.overruns, 0u);
+	EXPECT_EQ(b.events[GS_EV_OVERRUN], 0ul);
 	b.now += MS;
 	EXPECT_EQ(bed_usage(t), 2 * MS);
 	gs_yield(&t->c, false, 0, b.now);
@@ -386,6 +390,9 @@ TEST(overrun_kill_and_coming_back)
 	EXPECT_EQ(hog->c.flags, GS_PREEMPT);
 	EXPECT_EQ(t->c.state, (u8)GS_CLIENT_RUNNING);
 	EXPECT_EQ(b.events[GS_EV_OVERRUN], 1ul);
+	EXPECT_EQ(b.last[GS_EV_OVERRUN].a, 12 * MS);
+	EXPECT_EQ(b.last[GS_EV_OVERRUN].b, 0ull);
+	EXPECT_EQ(hog->c.overruns, 1u);
 	EXPECT_EQ(b.kills, 0ul);
 	bed_run(&b, asked + 50 * MS);
 	EXPECT_EQ(b.kills, 1ul);

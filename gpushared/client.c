@@ -283,7 +283,7 @@ static int attach(struct client *c, struct client *set, struct message *m, uint3
 	if (!err) {
 		u->device = (uint32_t)c->device->core.id;
 		u->client = c->core.id;
-		memcpy(u->key, c->device->key, sizeof(u->key));
+		memcpy(u->key, c->device->info.key, sizeof(u->key));
 		if (m->head.flags & GS_WIRE_BELL && !bell_hang(p))
 			files[n++] = p->bell.fd;
 		peer_reply(p, &m->head, 0, m->bytes, given, files, n);
@@ -668,7 +668,7 @@ static void settle_one(struct client *c)
 	if (c->kill) {
 		c->kill = false;
 		say("pid %d (%s) is killed: it kept %s past kill_us", c->peer->pid, c->comm,
-		    c->device ? c->device->key : "its device");
+		    c->device ? c->device->info.key : "its device");
 		syscall(SYS_pidfd_send_signal, c->peer->process.fd, SIGKILL, NULL, 0);
 	}
 	if (c->core.state == GS_CLIENT_GONE && c->waiting)

@@ -10,7 +10,6 @@
 #include <sys/epoll.h>
 
 #include "gpushared.h"
-#include "uapi-events.h"
 
 struct stream {
 	struct peer *peer;
@@ -26,18 +25,12 @@ static struct list_head streams = { &streams, &streams };
 
 static void choose_events(void)
 {
-	uint64_t wanted = 0, events = 0;
+	uint64_t wanted = 0;
 	struct stream *s;
-	unsigned int i;
 
 	list_for_each_entry(s, &streams, link)
 		wanted |= s->types;
-	for (i = 0; i < GS_NR_EVENTS; i++)
-		if (gs_uapi_events[i] && wanted & 1ull << gs_uapi_events[i])
-			events |= 1ull << i;
-	if (wanted & 1ull << GPUSHARE_EVENT_DEVICE_ADDED)
-		events |= 1ull << GS_EV_DEVICE;
-	d.arb.events = events;
+	d.arb.events = gs_contract_events(wanted);
 }
 
 int stream_open(struct peer *p, const struct gpushare_events *u)
@@ -86,33 +79,28 @@ void stream_free(struct peer *p)
 	choose_events();
 }
 
-static uint32_t type_for(const struct gs_event *ev)
+/* The core tells of a new device before it is in our list. */
+static bool is_new(const struct gs_event *ev)
 {
 	const struct device *dev;
 
-	if (ev->type != GS_EV_DEVICE)
-		return gs_uapi_events[ev->type];
-	/* The core tells of a new device before it is in our list. */
 	list_for_each_entry(dev, &d.devices, link)
 		if (dev->core.id == ev->device)
-			return GPUSHARE_EVENT_DEVICE_SET;
-	return GPUSHARE_EVENT_DEVICE_ADDED;
+			return false;
+	return true;
 }
 
 void event_tell(struct gs_arbiter *arb, const struct gs_event *ev)
 {
-	struct gpushare_event out = {
-		.time_ns = ev->time, .type = type_for(ev), .device = (uint32_t)ev->device,
-		.group = ev->group, .client = ev->client, .value = ev->a,
-	};
-	struct client *c;
+	struct client *c = ev->client ? client_find(ev->client) : NULL;
+	struct gpushare_event out;
 	struct stream *s;
 
 	(void)arb;
+	gs_contract_event(&out, ev, is_new(ev),
+			  c ? c->peer->pid : ev->client && d.acting ? d.acting->peer->pid : 0);
 	if (!out.type)
 		return;
-	c = ev->client ? client_find(ev->client) : NULL;
-	out.pid = c ? c->peer->pid : d.acting ? d.acting->peer->pid : 0;
 	list_for_each_entry(s, &streams, link) {
 		if (!(s->types & 1ull << out.type))
 			continue;

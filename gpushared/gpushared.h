@@ -135,13 +135,10 @@ struct device {
 	struct source timer;		/* its ready() is the device's expiry */
 	uint64_t armed;			/* what it is set to */
 	struct list_head link;		/* in daemon.devices, by id */
-	uint32_t kind;
-	uint32_t set;			/* GPUSHARE_DEV_*: what an admin has set */
-	uint32_t latency_us, bandwidth_mbps;	/* as set; the core has them in other units */
+	struct gpushare_device info;	/* its settings, and which of them an admin made */
 	uint32_t nr_clients;
 	bool added;			/* by an admin; else found */
 	bool present;			/* while discovery runs: seen */
-	char key[GPUSHARE_KEY_MAX];
 };
 
 struct group {
@@ -323,15 +320,14 @@ int device_get(struct gpushare_device *u);
 int device_add(struct gpushare_device *u);
 int device_set(struct gpushare_device *u);
 int device_remove(struct gpushare_device *u);
-int device_make(const char *key, uint32_t kind, bool added, struct device **device);
+int device_make(const struct gpushare_device *arg, bool added, struct device **device);
 struct device *device_find(uint32_t id, const char *key);
 void device_discover(void);
 void device_forget_all(void);
 void device_end_round(void);
 int device_watch(void);
-bool device_key_ok(const char *key);
 int device_apply(struct device *dev, const struct gpushare_device *u);
-void device_show(struct device *dev, struct gpushare_device *u);
+void device_show(const struct device *dev, struct gpushare_device *u);
 
 /* group.c */
 void group_init(void);

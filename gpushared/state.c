@@ -104,7 +104,7 @@ static void put_share(struct group *g, struct device *dev, bool *first)
 	item.share.mem_high = s->mem_high;
 	item.share.mem_min = s->mem_min;
 	item.id = g->named ? 0 : g->id;
-	strcpy(item.key, dev ? dev->key : "*");
+	strcpy(item.key, dev ? dev->info.key : "*");
 	strcpy(item.path, !*first ? STATE_DITTO : g->named ? g->name : g->path);
 	*first = false;
 	state_put(lines, &item);
@@ -117,7 +117,7 @@ static void put_devices(void)
 	unsigned int i;
 
 	list_for_each_entry(dev, &d.devices, link) {
-		if (!dev->added && !dev->set)
+		if (!dev->added && !dev->info.mask)
 			continue;
 		device_show(dev, &item.device);
 		item.added = dev->added;
@@ -438,7 +438,7 @@ void state_remembered(struct device *dev)
 	unsigned int i;
 
 	for (i = 0; i < nr_absent; i++) {
-		if (strcmp(absent[i].key, dev->key))
+		if (strcmp(absent[i].key, dev->info.key))
 			continue;
 		device_apply(dev, &absent[i]);
 		absent[i] = absent[--nr_absent];
@@ -448,18 +448,22 @@ void state_remembered(struct device *dev)
 
 static void take_device(const struct state_item *item)
 {
-	struct device *dev = device_find(0, item->device.key);
+	const struct gpushare_device *kept = &item->device;
+	struct device *dev = device_find(0, kept->key);
+	struct gpushare_device info;
 
-	if (!device_key_ok(item->device.key) || item->device.mask & ~GPUSHARE_DEV_ALL)
+	if (gs_contract_device_check(kept) ||
+	    gs_contract_device_init(&info, kept->key, kept->kind))
 		return;
-	if (!dev && item->added) {
-		if (device_make(item->device.key, item->device.kind, true, &dev))
-			say("%s: no room for it any more", item->device.key);
-	} else if (!dev && nr_absent < MAX_DEVICES) {
-		absent[nr_absent++] = item->device;
+	if (dev) {
+		if (device_apply(dev, kept))
+			say("%s: its kept settings aren't valid any more", kept->key);
+	} else if (item->added) {
+		if (device_make(kept, true, &dev))
+			say("%s: its kept settings aren't valid, or there is no room", kept->key);
+	} else if (nr_absent < MAX_DEVICES) {
+		absent[nr_absent++] = *kept;
 	}
-	if (dev && device_apply(dev, &item->device))
-		say("%s: its kept settings aren't valid any more", dev->key);
 }
 
 /* The named group whose shares come next. */

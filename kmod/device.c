@@ -7,7 +7,6 @@
  * client that was attached to it has gone, which still finds the reason (GONE)
  * in its page.
  */
-#include <linux/ctype.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include "compat.h"
@@ -16,36 +15,6 @@
 static unsigned int max_devices = 64;
 module_param(max_devices, uint, 0644);
 MODULE_PARM_DESC(max_devices, "most devices (64)");
-
-static_assert(GPUSHARE_POLICY_FAIR == 0 && GPUSHARE_QUOTA_ROLLOVER == 0 &&
-	      GPUSHARE_WORKERS_EQUAL == 0);
-
-/* The interface's numbers for these were settled apart from the arbiter's. */
-static const u8 policies[] = {
-	[GPUSHARE_POLICY_FAIR] = GS_POLICY_FAIR,
-	[GPUSHARE_POLICY_FCFS] = GS_POLICY_FCFS,
-	[GPUSHARE_POLICY_RR] = GS_POLICY_RR,
-};
-
-static const u8 min_ways[] = {
-	[GPUSHARE_QUOTA_ROLLOVER] = GS_MIN_ROLLOVER,
-	[GPUSHARE_QUOTA_ELASTIC] = GS_MIN_ELASTIC,
-	[GPUSHARE_QUOTA_HISTORY] = GS_MIN_HISTORY,
-	[GPUSHARE_QUOTA_NAIVE] = GS_MIN_NAIVE,
-};
-
-static const u8 seat_ways[] = {
-	[GPUSHARE_WORKERS_EQUAL] = GS_SEATS_WEIGHTED,
-	[GPUSHARE_WORKERS_PROFILE] = GS_SEATS_LONGEST,
-};
-
-static const struct gpushare_device defaults = {
-	.seats = 1,
-	.slice_us = 2000,
-	.linger_us = 200,
-	.grace_us = 100000,
-	.epoch_us = 100000,
-};
 
 static struct kobject *devices_dir;
 
@@ -79,143 +48,22 @@ static struct kdevice *find(const struct gpushare_device *info)
 	return info->device ? gs_device_by_id(info->device) : gs_device_by_key(info->key);
 }
 
-static bool within(u64 value, u64 least, u64 most)
-{
-	return value >= least && value <= most;
-}
-
-/* Ranges of the interface; the arbiter has wider ones. */
-static int check(const struct gpushare_device *info)
-{
-	if (!within(info->kind, GPUSHARE_KIND_GPU, GPUSHARE_KIND_OTHER) ||
-	    info->policy >= ARRAY_SIZE(policies) || info->quota >= ARRAY_SIZE(min_ways) ||
-	    info->workers >= ARRAY_SIZE(seat_ways) || info->oversubscribe > 1 ||
-	    !within(info->seats, 1, GS_SEATS_MAX) || !within(info->slice_us, 100, 1000000) ||
-	    info->linger_us > 1000000 || info->grace_us < 1000 ||
-	    !within(info->epoch_us, 10000, 10000000))
-		return -ERANGE;
-	return 0;
-}
-
-/* "KIND:NAME", printable, without spaces, ended. */
-static int check_key(const char *key)
-{
-	size_t i, len = strnlen(key, GPUSHARE_KEY_MAX);
-	const char *colon;
-
-	if (len == GPUSHARE_KEY_MAX)
-		return -EINVAL;
-	colon = memchr(key, ':', len);
-	if (!colon || colon == key || colon == key + len - 1)
-		return -EINVAL;
-	for (i = 0; i < len; i++) {
-		if (!isascii(key[i]) || !isgraph(key[i]))
-			return -EINVAL;
-	}
-	return 0;
-}
-
-static u64 ns(u32 us)
-{
-	return (u64)us * NSEC_PER_USEC;
-}
-
-static void to_core(const struct gpushare_device *info, struct gs_device_conf *conf)
-{
-	gs_device_conf_init(conf);
-	conf->policy = policies[info->policy];
-	conf->seats = info->seats;
-	conf->seat_way = seat_ways[info->workers];
-	conf->min_way = min_ways[info->quota];
-	conf->slice = ns(info->slice_us);
-	if (info->latency_us)
-		conf->latency = ns(info->latency_us);
-	conf->linger = ns(info->linger_us);
-	conf->grace = ns(info->grace_us);
-	conf->kill_after = ns(info->kill_us);
-	conf->epoch = ns(info->epoch_us);
-	/* MB/s are bytes/us */
-	if (info->bandwidth_mbps)
-		conf->copy_ns_per_mib = div_u64((1 << 20) * NSEC_PER_USEC, info->bandwidth_mbps);
-	conf->mem_capacity = info->mem_bytes;
-	conf->oversubscribe = info->oversubscribe;
-	conf->units = info->units;
-	conf->threads = info->unit_threads;
-	conf->regs = info->unit_registers;
-	conf->local_mem = info->unit_local_bytes;
-}
-
-/* Take over from @from what @mask names. */
-static void merge(struct gpushare_device *info, const struct gpushare_device *from, u32 mask)
-{
-	if (mask & GPUSHARE_DEV_POLICY)
-		info->policy = from->policy;
-	if (mask & GPUSHARE_DEV_SEATS)
-		info->seats = from->seats;
-	if (mask & GPUSHARE_DEV_SLICE)
-		info->slice_us = from->slice_us;
-	if (mask & GPUSHARE_DEV_LINGER)
-		info->linger_us = from->linger_us;
-	if (mask & GPUSHARE_DEV_GRACE)
-		info->grace_us = from->grace_us;
-	if (mask & GPUSHARE_DEV_KILL)
-		info->kill_us = from->kill_us;
-	if (mask & GPUSHARE_DEV_QUOTA) {
-		info->quota = from->quota;
-		info->epoch_us = from->epoch_us;
-	}
-	if (mask & GPUSHARE_DEV_WORKERS)
-		info->workers = from->workers;
-	if (mask & GPUSHARE_DEV_LATENCY)
-		info->latency_us = from->latency_us;
-	if (mask & GPUSHARE_DEV_CAPACITY) {
-		info->units = from->units;
-		info->unit_threads = from->unit_threads;
-		info->unit_registers = from->unit_registers;
-		info->unit_local_bytes = from->unit_local_bytes;
-		info->bandwidth_mbps = from->bandwidth_mbps;
-		info->mem_bytes = from->mem_bytes;
-	}
-	if (mask & GPUSHARE_DEV_OVERSUB)
-		info->oversubscribe = from->oversubscribe;
-}
-
 void gs_device_fill(struct gpushare_device *info, const struct kdevice *device)
 {
-	u32 size = info->size, flags = info->flags;
-	const struct gs_device *dev = &device->core;
-
 	lockdep_assert_held(&gs.lock);
-	*info = device->info;
-	info->size = size;
-	info->flags = flags;
-	info->device = device->id.id;
-	info->mask = GPUSHARE_DEV_ALL;
-	info->waiters = dev->root.waiting;
-	info->holders = dev->root.running;
-	info->clients = device->clients;
-}
-
-static int check_args(const struct gpushare_device *info)
-{
-	if (info->flags || info->mask & ~GPUSHARE_DEV_ALL)
-		return -EINVAL;
-	return 0;
+	gs_contract_device_show(info, &device->info, &device->core, device->clients);
 }
 
 /* Let the arbiter and the listings know of it, unless its key is taken. */
-static int introduce(struct kdevice *device)
+static int introduce(struct kdevice *device, const struct gs_device_conf *conf)
 {
-	struct gs_device_conf conf;
-	u64 now;
+	u64 now = gs_lock();
 	int ret;
 
-	to_core(&device->info, &conf);
-	now = gs_lock();
 	if (gs_device_by_key(device->info.key))
 		ret = -EEXIST;
 	else
-		ret = gs_device_add(&gs.arb, &device->core, device->id.id, &conf, now);
+		ret = gs_device_add(&gs.arb, &device->core, device->id.id, conf, now);
 	if (!ret) {
 		gs.last_device++;
 		device->removed = false;
@@ -223,7 +71,7 @@ static int introduce(struct kdevice *device)
 		gs.nr_devices++;
 	}
 	gs_unlock();
-	return ret == -EINVAL ? -ERANGE : ret;
+	return ret;
 }
 
 static void forget(struct kdevice *device)
@@ -240,8 +88,8 @@ static void forget(struct kdevice *device)
 	kobject_put(&device->kobj);
 }
 
-/* Make a device; @info is checked. */
-static int create(struct gpushare_device *info)
+static int create(const struct gpushare_device *info, const struct gs_device_conf *conf,
+		  struct gpushare_device *arg)
 {
 	struct kdevice *device;
 	int ret;
@@ -260,68 +108,51 @@ static int create(struct gpushare_device *info)
 	ret = kobject_init_and_add(&device->kobj, &gs_device_type, devices_dir, "%llu",
 				   device->id.id);
 	if (!ret)
-		ret = introduce(device);
+		ret = introduce(device, conf);
 	if (ret) {
 		kobject_put(&device->kobj);
 		return ret;
 	}
 	gs_lock();
-	gs_device_fill(info, device);
+	gs_device_fill(arg, device);
 	gs_unlock();
 	return 0;
 }
 
 int gs_device_create(struct gpushare_device *arg)
 {
-	struct gpushare_device info = defaults;
+	struct gpushare_device info;
+	struct gs_device_conf conf;
 	int ret;
 
-	if (check_args(arg) || check_key(arg->key))
-		return -EINVAL;
-	info.kind = arg->kind;
-	strscpy_pad(info.key, arg->key, sizeof(info.key));
-	merge(&info, arg, arg->mask);
-	ret = check(&info);
+	ret = arg->device ? -EINVAL : gs_contract_device_check(arg);
+	if (!ret)
+		ret = gs_contract_device_init(&info, arg->key, arg->kind);
+	if (!ret)
+		ret = gs_contract_device_merge(&info, arg, &conf);
 	if (ret)
 		return ret;
 	mutex_lock(&gs.devices_mutex);
-	ret = create(&info);
+	ret = create(&info, &conf, arg);
 	mutex_unlock(&gs.devices_mutex);
-	if (ret)
-		return ret;
-	info.size = arg->size;
-	*arg = info;
-	return 0;
+	return ret;
 }
 
 int gs_device_change(struct gpushare_device *arg)
 {
 	struct gs_device_conf conf;
-	struct gpushare_device info;
 	struct kdevice *device;
 	u64 now;
 	int ret;
 
-	ret = check_args(arg);
+	ret = gs_contract_device_check(arg);
 	if (ret)
 		return ret;
 	now = gs_lock();
 	device = find(arg);
-	if (!device) {
-		gs_unlock();
-		return -ENODEV;
-	}
-	info = device->info;
-	merge(&info, arg, arg->mask);
-	ret = check(&info);
+	ret = device ? gs_contract_device_merge(&device->info, arg, &conf) : -ENODEV;
 	if (!ret) {
-		to_core(&info, &conf);
-		ret = gs_device_set(&device->core, &conf, now);
-		if (ret == -EINVAL)
-			ret = -ERANGE;
-	}
-	if (!ret) {
-		device->info = info;
+		gs_device_set(&device->core, &conf, now);
 		gs_device_fill(arg, device);
 	}
 	gs_unlock();
@@ -332,7 +163,7 @@ int gs_device_drop(const struct gpushare_device *arg)
 {
 	struct kdevice *device;
 
-	if (check_args(arg))
+	if (gs_contract_device_check(arg))
 		return -EINVAL;
 	mutex_lock(&gs.devices_mutex);
 	gs_lock();

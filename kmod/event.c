@@ -9,7 +9,6 @@
  */
 #include <linux/pid.h>
 #include <linux/workqueue.h>
-#include "core/uapi-events.h"
 #include "gpushare.h"
 
 #define CREATE_TRACE_POINTS
@@ -87,44 +86,11 @@ static struct kclient *client_of(const struct gs_event *ev)
 	return found ? container_of(found, struct kclient, id) : NULL;
 }
 
-static u64 value_of(const struct gs_event *ev, const struct kclient *c)
-{
-	u64 end;
-
-	switch (ev->type) {
-	case GS_EV_GRANT:
-	case GS_EV_YIELD:
-	case GS_EV_LINGER:
-	case GS_EV_THROTTLE:
-	case GS_EV_UNTHROTTLE:
-	case GS_EV_MEM_DENIED:
-		return ev->a;
-	case GS_EV_OVERRUN:
-		if (!c)
-			return 0;
-		end = c->core.preempted + c->device->core.conf.grace;
-		return ev->time - min(end, ev->time);
-	default:
-		return 0;
-	}
-}
-
 static void fill(struct gpushare_event *out, const struct gs_event *ev)
 {
 	struct kclient *c = client_of(ev);
 
-	*out = (struct gpushare_event) {
-		.time_ns = ev->time,
-		.type = gs_uapi_events[ev->type],
-		.device = ev->device,
-		.group = ev->group,
-		.client = ev->client,
-		.value = value_of(ev, c),
-		.pid = c ? pid_nr(c->pid) : 0,
-	};
-	/* The arbiter says both in the same way; we don't list a new one yet. */
-	if (ev->type == GS_EV_DEVICE && !gs_device_by_id(ev->device))
-		out->type = GPUSHARE_EVENT_DEVICE_ADDED;
+	gs_contract_event(out, ev, !gs_device_by_id(ev->device), c ? pid_nr(c->pid) : 0);
 }
 
 /* The arbiter's callback, under gs.lock. */
@@ -132,7 +98,7 @@ void gs_event(struct gs_arbiter *arb, const struct gs_event *ev)
 {
 	lockdep_assert_held(&gs.lock);
 	trace(ev);
-	if (!gs_netlink_wanted(gs_uapi_events[ev->type]))
+	if (!gs_netlink_wanted(gs_contract_event_type(ev->type)))
 		return;
 	if (tail - head == RING)
 		lost++;

@@ -11,8 +11,23 @@
 #include "../core/arbiter.h"
 
 struct gpushare_describe;
+struct gpushare_device;
+struct gpushare_event;
 struct gpushare_share;
 struct gpushare_stats;
+
+/*
+ * Devices. @info is a device's settings as the interface has them, the host's to keep;
+ * its @mask says what was set. _check: -EINVAL. _init: a new one, by the defaults; -EINVAL
+ * for the key, -ERANGE for the kind. _merge: what @arg names, for gs_device_add() or
+ * gs_device_set() to take (both do); or -ERANGE, and nothing is changed. _show: for GET.
+ */
+int gs_contract_device_check(const struct gpushare_device *arg);
+int gs_contract_device_init(struct gpushare_device *info, const char *key, u32 kind);
+int gs_contract_device_merge(struct gpushare_device *info, const struct gpushare_device *arg,
+			     struct gs_device_conf *conf);
+void gs_contract_device_show(struct gpushare_device *arg, const struct gpushare_device *info,
+			     const struct gs_device *dev, u32 clients);
 
 /*
  * SHARE_SET, before anything is looked up: -EINVAL or -ERANGE. Then, with the group there
@@ -54,5 +69,15 @@ int gs_contract_memory(struct gs_client *c, u32 op, u64 bytes, u64 now);
  * in all; @whose: the group whose limit stands in the way first, 0: the device itself.
  */
 u64 gs_contract_available(const struct gs_client *c, u64 *total, u64 *whose);
+
+/*
+ * Events. What the interface calls one of the core's, 0: nothing; which of the core's those
+ * are whose bits (1 << type) are wanted; and one for the listener. @new_device: the host
+ * doesn't list it yet. @pid: of the client, 0 if there is none.
+ */
+u32 gs_contract_event_type(u32 core);
+u64 gs_contract_events(u64 wanted);
+void gs_contract_event(struct gpushare_event *out, const struct gs_event *ev, bool new_device,
+		       s32 pid);
 
 #endif

@@ -211,4 +211,108 @@ TEST(clients_of_a_group)
 	bed_end(&b);
 }
 
+static int keyed(const char *key)
+{
+	struct gpushare_device info;
+	char all[GPUSHARE_KEY_MAX];
+
+	memset(all, 'x', sizeof(all));	/* behind the end: not looked at */
+	memcpy(all, key, strlen(key) + 1);
+	return gs_contract_device_init(&info, all, GPUSHARE_KIND_CPU);
+}
+
+TEST(keys_of_devices)
+{
+	struct gpushare_device info;
+	char all[GPUSHARE_KEY_MAX];
+
+	EXPECT_EQ(0, keyed("cpu:0"));
+	EXPECT_EQ(0, keyed("pci:0000:65:00.0"));
+	EXPECT_EQ(0, keyed("mig:GPU-5d1f/3"));
+	EXPECT_EQ(-EINVAL, keyed(""));
+	EXPECT_EQ(-EINVAL, keyed("cpu"));
+	EXPECT_EQ(-EINVAL, keyed(":0"));
+	EXPECT_EQ(-EINVAL, keyed("cpu:"));
+	EXPECT_EQ(-EINVAL, keyed("cpu: 0"));
+	EXPECT_EQ(-EINVAL, keyed("cpu:0\n"));
+	EXPECT_EQ(-EINVAL, keyed("cpu:\xc3\xa9"));
+	memset(all, 'x', sizeof(all));
+	all[3] = ':';
+	EXPECT_EQ(-EINVAL, gs_contract_device_init(&info, all, GPUSHARE_KIND_CPU));
+	EXPECT_EQ(-ERANGE, gs_contract_device_init(&info, "cpu:0", 0));
+	EXPECT_EQ(-ERANGE, gs_contract_device_init(&info, "cpu:0", GPUSHARE_KIND_OTHER + 1));
+}
+
+TEST(devices_are_set_wholly_or_not_at_all)
+{
+	static const struct gpushare_device wrong[] = {
+		{ .mask = GPUSHARE_DEV_POLICY, .policy = 3 },
+		{ .mask = GPUSHARE_DEV_SEATS, .seats = GS_SEATS_MAX + 1 },
+		{ .mask = GPUSHARE_DEV_SLICE, .slice_us = 99 },
+		{ .mask = GPUSHARE_DEV_LATENCY, .latency_us = 9 },
+		{ .mask = GPUSHARE_DEV_LATENCY, .latency_us = 1000001 },
+		{ .mask = GPUSHARE_DEV_KILL, .kill_us = 99999 },
+		{ .mask = GPUSHARE_DEV_QUOTA, .quota = 4, .epoch_us = 100000 },
+		{ .mask = GPUSHARE_DEV_WORKERS, .workers = 2 },
+		{ .mask = GPUSHARE_DEV_OVERSUB, .oversubscribe = 2 },
+	};
+	struct gpushare_device info, was, set = { .mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_QUOTA |
+		GPUSHARE_DEV_LATENCY | GPUSHARE_DEV_CAPACITY, .slice_us = 5000,
+		.quota = GPUSHARE_QUOTA_HISTORY, .epoch_us = 50000, .latency_us = 700,
+		.bandwidth_mbps = 1000, .units = 8 };
+	struct gs_device_conf conf, dfl;
+	unsigned int i;
+
+	gs_device_conf_init(&dfl);
+	EXPECT_EQ(0, gs_contract_device_init(&info, "cpu:0", GPUSHARE_KIND_CPU));
+	EXPECT_EQ(0, gs_contract_device_merge(&info, &(struct gpushare_device){ 0 }, &conf));
+	dfl.seat_way = GS_SEATS_WEIGHTED;
+	EXPECT_EQ(0, memcmp(&dfl, &conf, sizeof(conf)));
+	EXPECT_EQ(0, gs_contract_device_merge(&info, &set, &conf));
+	EXPECT_EQ(set.mask, info.mask);
+	EXPECT_EQ(5 * MS, conf.slice);
+	EXPECT_EQ(700 * US, conf.latency);
+	EXPECT_EQ((u32)GS_MIN_HISTORY, conf.min_way);
+	EXPECT_EQ(50 * MS, conf.epoch);
+	EXPECT_EQ(1048576ull, conf.copy_ns_per_mib);
+	EXPECT_EQ(8u, conf.units);
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		was = info;
+		EXPECT_EQ(-ERANGE, gs_contract_device_merge(&info, &wrong[i], &conf));
+		EXPECT_EQ(0, memcmp(&was, &info, sizeof(info)));
+	}
+	EXPECT_EQ(-EINVAL, gs_contract_device_check(&(struct gpushare_device){ .mask = 1 << 11 }));
+	EXPECT_EQ(-EINVAL, gs_contract_device_check(&(struct gpushare_device){ .flags = 1 }));
+}
+
+TEST(events_and_their_values)
+{
+	struct gs_event ev = { .time = 7, .type = GS_EV_OVERRUN, .device = 1, .group = 2,
+			       .client = 3, .a = 4, .b = 5 };
+	struct gpushare_event out;
+	u32 type;
+
+	gs_contract_event(&out, &ev, true, 99);
+	EXPECT_EQ((u32)GPUSHARE_EVENT_OVERRUN, out.type);
+	EXPECT_EQ(5ull, out.value);	/* past grace, not held */
+	EXPECT_EQ(99, out.pid);
+	EXPECT_EQ(3ull, out.client);
+	ev.type = GS_EV_SHARE;
+	gs_contract_event(&out, &ev, true, 0);
+	EXPECT_EQ(0ull, out.value);
+	ev.type = GS_EV_DEVICE;
+	gs_contract_event(&out, &ev, true, 0);
+	EXPECT_EQ((u32)GPUSHARE_EVENT_DEVICE_ADDED, out.type);
+	gs_contract_event(&out, &ev, false, 0);
+	EXPECT_EQ((u32)GPUSHARE_EVENT_DEVICE_SET, out.type);
+	/* Whoever wants one of ours hears of all of the core's that are called so. */
+	for (type = 0; type < GS_NR_EVENTS; type++)
+		if (gs_contract_event_type(type))
+			EXPECT_TRUE(gs_contract_events(1ull << gs_contract_event_type(type)) >>
+				    type & 1);
+	EXPECT_EQ(1ull << GS_EV_DEVICE, gs_contract_events(1ull << GPUSHARE_EVENT_DEVICE_ADDED));
+	EXPECT_EQ(0ull, gs_contract_events(0));
+	EXPECT_EQ(0ull, gs_contract_events(1));
+}
+
 TEST_MAIN()

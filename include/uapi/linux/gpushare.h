@@ -442,8 +442,8 @@ struct gpushare_share {
  * or, if that is 0, by @key. Takes effect at once.
  * GPUSHARE_DEVICE_REMOVE: its clients see GONE, their waits end with ENODEV.
  * All three need CAP_SYS_ADMIN (the daemon: its own user, or root).
- * GPUSHARE_DEVICE_GET: everybody; with GPUSHARE_GET_NEXT the device with the
- * smallest id above @device (begin with 0), ENOENT after the last.
+ * GPUSHARE_DEVICE_GET: everybody; @mask says what was set. With GPUSHARE_GET_NEXT
+ * the device with the smallest id above @device (begin with 0), ENOENT after the last.
  *
  * A holder that was asked to yield and hasn't for @grace_us loses its seat to who
  * waits, and is charged until it yields. For @kill_us, and it is killed: all
@@ -562,7 +562,7 @@ enum gpushare_event_type {
 	GPUSHARE_EVENT_OVERRUN,		/* value: past grace by, in ns */
 	GPUSHARE_EVENT_KILLED,
 	GPUSHARE_EVENT_THROTTLED,	/* value: until when */
-	GPUSHARE_EVENT_UNTHROTTLED,
+	GPUSHARE_EVENT_UNTHROTTLED,	/* value: for how long it was, in ns */
 	GPUSHARE_EVENT_MEM_DENIED,	/* value: bytes refused */
 	GPUSHARE_EVENT_SHARE_SET,
 	GPUSHARE_EVENT_GROUP_ADDED,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "ulib/clock.h"
 
 enum gs_exit {
 	GS_EXIT_OK,
@@ -92,7 +93,6 @@ int gs_call(struct gs_ctl *ctl, unsigned long cmd, void *arg);
 /* The JSON object of a command's answer: its schema is "gpushare.NAME/1". */
 void gs_answer_begin(struct gs_json *j, const struct gs_ctl *ctl, const char *name);
 
-uint64_t gs_now(void);		/* CLOCK_MONOTONIC; the library has it */
 bool gs_stopped(void);		/* since gs_catch_stop(): SIGINT, SIGTERM or SIGHUP came */
 void gs_catch_stop(void);
 

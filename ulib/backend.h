@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <linux/gpushare.h>
 
+#include "clock.h"
 #include "transport.h"
 
 /* Where a client's two pages lie, and how to tell an old grant from a new one. */
@@ -94,7 +95,6 @@ int gs_spawn_daemon(const char *socket_path);
 
 /* Milliseconds until a point in time, for poll(); -1 is forever. */
 int gs_ms_until(uint64_t until_ns);
-uint64_t gs_now(void);
 
 static inline uint64_t gs_epoch(uint64_t word)
 {

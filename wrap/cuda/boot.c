@@ -33,6 +33,7 @@
 #include "link.h"
 #include "rest.h"
 #include "wrap.h"
+#include "wrap/launch/option.h"
 #include "ulib/glibc.h"
 
 GS_OLD(dlopen);
@@ -289,6 +290,7 @@ void gs_boot(void)
 	pthread_mutex_lock(&boot_lock);
 	if (!booted) {
 		pthread_atfork(NULL, NULL, in_child);
+		gs_options_read();
 		driver = find_driver();
 		if (!driver)
 			gs_say("no other " SONAME " was found behind the wrapper: there is no CUDA; "

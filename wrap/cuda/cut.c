@@ -21,23 +21,22 @@
  * nothing is left to run before.
  *
  * What was never measured: if the grid is big, a small slice goes first and is
- * timed. GPUSHARE_CUDA_CUT: "off"; "slice", "guard" or "workers" for all launches,
- * in small parts; "random:SEED" for any of them with random parts and stops. The
- * last four are for tests.
+ * timed. GPUSHARE_CUT ("wrap/launch/option.h") may force a way, small parts and stops.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "ulib/clock.h"
 #include "wrap/launch/box.h"
+#include "wrap/launch/option.h"
 #include "cut.h"
 #include "image.h"
 #include "rest.h"
 
 static const char *const ways[GSX_MODES] = { "slices", "guarded", "workers" };
 
-enum { AUTO = GSX_MODES, RANDOM, OFF };
+#define NO_MODE	GSX_MODES
 
 #define AREA_SLOTS	16384u
 
@@ -80,66 +79,37 @@ struct cut {
 
 static struct gs_area *running;	/* gs_poll */
 
-static uint32_t forced_mode(uint64_t *seed)
+static bool is_automatic(void)
 {
-	static uint32_t mode = UINT32_MAX;
-	static uint64_t from_environment;
-	const char *text;
-	uint32_t m = __atomic_load_n(&mode, __ATOMIC_ACQUIRE);
-
-	if (m == UINT32_MAX) {
-		text = secure_getenv("GPUSHARE_CUDA_CUT");
-		m = !text ? AUTO : !strcmp(text, "off") ? OFF : !strcmp(text, "slice") ? GSX_SLICE :
-			!strcmp(text, "guard") ? GSX_GUARD : !strcmp(text, "workers") ? GSX_WORKERS :
-			!strncmp(text, "random", 6) ? RANDOM : AUTO;
-		if (m == RANDOM && text[6] == ':')
-			from_environment = strtoull(text + 7, NULL, 0);
-		__atomic_store_n(&mode, m, __ATOMIC_RELEASE);
-	}
-	*seed = from_environment;
-	return m;
+	return gs_options.cut == GS_CUT_AUTO && !gs_options.random;
 }
 
-bool gs_cut_is_off(void)
+/* The mode that each launch is to be cut with, NO_MODE: any. */
+static uint32_t forced_mode(void)
 {
-	uint64_t seed;
-
-	return forced_mode(&seed) == OFF;
+	switch (gs_options.cut) {
+	case GS_CUT_SLICE:
+		return GSX_SLICE;
+	case GS_CUT_GUARD:
+		return GSX_GUARD;
+	case GS_CUT_WORKERS:
+		return GSX_WORKERS;
+	default:
+		return NO_MODE;
+	}
 }
 
 /* Tickets are for devices with more than one seat: each variant costs loading time. */
 uint32_t gs_cut_modes(const struct gs_device *dev)
 {
-	uint64_t seed;
-	uint32_t forced = forced_mode(&seed);
+	uint32_t forced = forced_mode();
 
-	if (forced == OFF || !dev->gate)
+	if (gs_cuts_nothing() || !dev->gate)
 		return 0;
-	if (forced < GSX_MODES)
+	if (forced != NO_MODE)
 		return GSX_BIT(forced);
-	return forced == RANDOM || __atomic_load_n(&dev->workers, __ATOMIC_RELAXED) ?
+	return gs_options.random || __atomic_load_n(&dev->workers, __ATOMIC_RELAXED) ?
 		GSX_ALL_MODES : GSX_BIT(GSX_SLICE);
-}
-
-/* For tests: splitmix64 over a counter, so that threads need no state of their own. */
-static uint64_t draw(uint64_t below)
-{
-	static uint64_t count;
-	uint64_t seed, x;
-
-	forced_mode(&seed);
-	x = seed + 0x9e3779b97f4a7c15ull * __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return (x ^ x >> 31) % below;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* What %gridid reads: another number for each launch of the program. */
@@ -232,14 +202,12 @@ static CUresult launch_part(struct cut *c, struct gs_record *timed, const uint32
 /* How many blocks for half a slice of the grant, but a device full at least. */
 static uint64_t slice_blocks(const struct cut *c, uint64_t full)
 {
-	uint64_t ps = block_ps(c->record), seed, n;
+	uint64_t ps = block_ps(c->record), n;
 
-	switch (forced_mode(&seed)) {
-	case RANDOM:
-		return 1 + draw(c->total);
-	case GSX_SLICE:
+	if (gs_options.random)
+		return 1 + gs_draw(c->total);
+	if (gs_options.cut == GS_CUT_SLICE)
 		return c->lane->dev->units;
-	}
 	if (!ps)
 		return 2 * c->lane->dev->units;
 	n = __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED) * 500 / ps;
@@ -255,7 +223,7 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 	int i;
 
 	/* A first slice shows how long the kernel takes; for a slice at most. */
-	if (c->measured_by && !block_ps(c->record) && now_ns() < c->measured_by) {
+	if (c->measured_by && !block_ps(c->record) && gs_now() < c->measured_by) {
 		gs_reap(c->lane->dev);
 		return GS_LATER;
 	}
@@ -276,7 +244,7 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 		return GS_DONE;
 	}
 	if (!c->at && !block_ps(c->record))
-		c->measured_by = now_ns() +
+		c->measured_by = gs_now() +
 				 __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED);
 	c->at += box.total;
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
@@ -373,7 +341,7 @@ static bool tickets_begin(struct cut *c)
 }
 
 /* How many of them, with what is free for us. */
-static uint64_t tickets_size(const struct cut *c, bool random)
+static uint64_t tickets_size(const struct cut *c)
 {
 	uint64_t n = c->total - c->at, most;
 
@@ -385,11 +353,11 @@ static uint64_t tickets_size(const struct cut *c, bool random)
 		n = most;
 	if (n > AREA_SLOTS)
 		n = AREA_SLOTS;
-	return random ? 1 + draw(n) : n;
+	return gs_options.random ? 1 + gs_draw(n) : n;
 }
 
 /* Looks whether a launch by tickets has ended; it is stopped if the device is asked back. */
-static enum gs_step tickets_look(struct cut *c, CUresult *r, bool random)
+static enum gs_step tickets_look(struct cut *c, CUresult *r)
 {
 	struct gs_area *a = c->area;
 	uint64_t done;
@@ -397,7 +365,7 @@ static enum gs_step tickets_look(struct cut *c, CUresult *r, bool random)
 	*r = REAL(cuEventQuery)(a->done);
 	if (*r == CUDA_ERROR_NOT_READY) {
 		*r = CUDA_SUCCESS;
-		if (!gpushare_may_run(c->lane->dev->gate) || (random && !draw(8)))
+		if (!gpushare_may_run(c->lane->dev->gate) || (gs_options.random && !gs_draw(8)))
 			__atomic_store_n(&a->words->stop, 1, __ATOMIC_RELAXED);
 		return GS_LATER;
 	}
@@ -417,11 +385,9 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 {
 	uint32_t grid[3] = { 1, 1, 1 };
 	struct gs_area *a;
-	uint64_t seed;
-	bool random = forced_mode(&seed) == RANDOM;
 
 	if (c->running)
-		return tickets_look(c, r, random);
+		return tickets_look(c, r);
 	if (!c->area && !tickets_begin(c)) {
 		c->impossible = true;
 		return GS_DONE;
@@ -429,7 +395,7 @@ static enum gs_step tickets(struct cut *c, CUresult *r)
 	a = c->area;
 	a->words->quota = UINT32_MAX;
 	__atomic_store_n(&a->words->stop, 0, __ATOMIC_RELEASE);
-	grid[0] = (uint32_t)tickets_size(c, random);
+	grid[0] = (uint32_t)tickets_size(c);
 	*r = launch_part(c, NULL, grid, 0);	/* which blocks it does is known later */
 	if (*r) {
 		c->impossible = !c->at;
@@ -534,16 +500,15 @@ static bool is_worth_it(const struct cut *c, uint64_t full)
 	return ps ? ps * c->total / 1000 > slice_ns + slice_ns / 2 : c->total >= 16 * full;
 }
 
-/* The mode to cut it with; AUTO: not at all. */
+/* The mode to cut it with; NO_MODE: not at all. */
 static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 {
 	uint32_t have = 0, m, order[GSX_MODES] = { GSX_SLICE, GSX_GUARD, GSX_WORKERS };
-	uint64_t seed;
-	uint32_t forced = forced_mode(&seed);
+	uint32_t forced = forced_mode();
 	uint32_t dealt = __atomic_load_n(&c->lane->dev->workers, __ATOMIC_RELAXED);
 	const uint32_t *block = c->l->block;
 
-	if (forced == AUTO && dealt && dealt < full) {
+	if (is_automatic() && dealt && dealt < full) {
 		order[0] = GSX_WORKERS;
 		order[2] = GSX_SLICE;
 	}
@@ -554,10 +519,10 @@ static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 	if ((c->kernel->needs & GSX_NEEDS_ROWS) && block[0] % 32 &&
 	    (block[1] != 1 || block[2] != 1))
 		have &= ~GSX_BIT(GSX_WORKERS);
-	if (forced < GSX_MODES)
+	if (forced != NO_MODE)
 		have &= GSX_BIT(forced);
-	if (forced == RANDOM)
-		order[0] = (uint32_t)draw(GSX_MODES);
+	if (gs_options.random)
+		order[0] = (uint32_t)gs_draw(GSX_MODES);
 	for (m = 0; m < GSX_MODES; m++) {
 		if (!(have & GSX_BIT(order[m])))
 			continue;
@@ -565,7 +530,7 @@ static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 		if (*variant)
 			return order[m];
 	}
-	return AUTO;
+	return NO_MODE;
 }
 
 /* All of it, by this thread. */
@@ -612,10 +577,9 @@ static bool cut_launch(struct gs_lane *lane, struct gs_record *record, const str
 		.work.step = cut_step, .work.free = cut_free,
 		.lane = lane, .record = record, .l = l, .total = total,
 	}, *own;
-	uint64_t seed;
 
 	c.full = wave(&c);
-	if (forced_mode(&seed) == AUTO && !is_worth_it(&c, c.full))
+	if (is_automatic() && !is_worth_it(&c, c.full))
 		return false;
 	describe(&c);
 	c.kernel = gs_record_kernel(record, lane->dev);
@@ -645,7 +609,7 @@ static bool cut_launch(struct gs_lane *lane, struct gs_record *record, const str
 bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
 		   CUresult *result)
 {
-	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED), seed;
+	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED);
 	uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 	int mode = CU_STREAM_CAPTURE_RELAXED;
 	bool cut;
@@ -654,7 +618,7 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 	if (total < 2 || __atomic_load_n(&gs_captures, __ATOMIC_RELAXED))
 		return false;
 	/* What is known to be short is out quickly. */
-	if (forced_mode(&seed) == AUTO && block_ps(record) &&
+	if (is_automatic() && block_ps(record) &&
 	    block_ps(record) * total / 1000 <= slice_ns + slice_ns / 2)
 		return false;
 	/*

@@ -46,7 +46,6 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 		   CUresult *result);
 /* The variants that modules are to be loaded with, GSX_BIT()s; 0: none. */
 uint32_t gs_cut_modes(const struct gs_device *dev);
-bool gs_cut_is_off(void);
 void gs_areas_gone(struct gs_context *context);
 /* Launches by tickets end at their next block. */
 void gs_areas_stop(const struct gs_device *dev);

@@ -26,6 +26,7 @@
 #include "link.h"
 #include "module.h"
 #include "wrap.h"
+#include "wrap/launch/option.h"
 
 #define MOST_BYTES	(64u << 20)	/* of all links that are kept */
 
@@ -117,7 +118,7 @@ void gs_link_put(struct gs_link *link)
 
 static struct gs_link *begin(unsigned int n, const int *options, void *const *values)
 {
-	struct gs_link *l = gs_cut_is_off() ? NULL : calloc(1, sizeof(*l));
+	struct gs_link *l = gs_cuts_nothing() ? NULL : calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;

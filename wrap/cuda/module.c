@@ -22,6 +22,7 @@
 #include "module.h"
 #include "rest.h"
 #include "wrap.h"
+#include "wrap/launch/option.h"
 
 static struct gs_loaded *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -237,7 +238,7 @@ static CUresult loaded(const struct request *q, CUdevice ordinal, const void *da
 	uint64_t bytes = gs_globals(data, len, gs_device_arch(at));
 	struct gs_loaded l = {
 		.handle = q->is_library ? (const void *)*q->library : *q->module,
-		.source = gs_cut_is_off() ? NULL : gs_source_take(data, len, arch),
+		.source = gs_cuts_nothing() ? NULL : gs_source_take(data, len, arch),
 	};
 	struct gs_context *c;
 

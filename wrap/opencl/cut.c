@@ -18,8 +18,8 @@ uint64_t gs_piece_groups(const struct gs_launch *l, uint64_t room_ns)
 {
 	uint64_t left = l->total - l->done, n, pieces;
 
-	if (gs_options.cuts)
-		return 1 + gs_random() % least(left, 1 + gs_random() % 64);
+	if (gs_options.random)
+		return 1 + gs_draw(least(left, 1 + gs_draw(64)));
 	if (gs_estimate_ns(l->estimate, 1) == GS_NO_TIME)
 		return least(left, l->done ? l->done * 3 : (l->total + 63) / 64);
 	n = least(left, gs_estimate_groups(l->estimate, room_ns / 2));

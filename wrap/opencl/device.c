@@ -245,7 +245,7 @@ uint64_t gs_device_room(struct gs_device *device)
 		return ROOM_ALONE_NS;
 	gpushare_grant(device->share, &grant);
 	if (!(grant.flags & GPUSHARE_GRANTED) || grant.waiters ||
-	    gs_cl_now() < grant.granted_ns + ALONE_AFTER_NS)
+	    gs_now() < grant.granted_ns + ALONE_AFTER_NS)
 		return room;
 	__atomic_store_n(&device->alone, grant.epoch, __ATOMIC_RELAXED);
 	return ROOM_ALONE_NS;

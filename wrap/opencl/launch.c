@@ -61,7 +61,7 @@ void gs_device_leave(struct gs_device *device, uint64_t ns)
 
 uint64_t gs_device_ended(struct gs_device *device, uint64_t begun_ns, uint64_t estimate_ns)
 {
-	uint64_t now = gs_cl_now(), before;
+	uint64_t now = gs_now(), before;
 
 	gs_device_leave(device, estimate_ns);
 	before = __atomic_exchange_n(&device->done_ns, now, __ATOMIC_RELAXED);
@@ -264,7 +264,7 @@ static struct gs_batch *batch_begin(struct gs_queue *queue)
 
 	if (!batch || batch->open)
 		return batch;
-	__atomic_store_n(&batch->begun_ns, gs_cl_now(), __ATOMIC_RELAXED);
+	__atomic_store_n(&batch->begun_ns, gs_now(), __ATOMIC_RELAXED);
 	__atomic_store_n(&batch->open, true, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&queue->device->begun, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&queue->device->open, 1, __ATOMIC_SEQ_CST);
@@ -519,7 +519,7 @@ static bool may_go(const struct request *r, struct gs_estimate *estimate, uint64
 	if (batch && (!gs_estimate_is_known(estimate) || batch->kinds == GS_BATCH_KINDS ||
 		      !gpushare_may_run(queue->device->share))) {
 		gs_batch_close(queue);
-	} else if (batch && gs_cl_now() - batch->begun_ns > batch->estimate_ns &&
+	} else if (batch && gs_now() - batch->begun_ns > batch->estimate_ns &&
 		   gs_cl.clGetEventInfo(batch->last, CL_EVENT_COMMAND_EXECUTION_STATUS,
 					sizeof(status), &status, NULL) == CL_SUCCESS &&
 		   status <= CL_COMPLETE) {
@@ -575,7 +575,7 @@ static bool should_cut(struct request *r, const struct gs_estimate *estimate, ui
 {
 	const struct gpushare_grant_page *page;
 
-	r->why = gs_options.mode == GS_MODE_GATE ? "nothing is to be cut" :
+	r->why = gs_options.cut == GS_CUT_OFF ? "nothing is to be cut" :
 		gs_cut_refusal(r->kernel, groups);
 	if (r->why)
 		return false;
@@ -614,7 +614,7 @@ static cl_int schedule(struct request *r)
 
 	if (queue->at_once)
 		return run_at_once(r);
-	if (gs_options.mode == GS_MODE_AUTO || gs_options.mode == GS_MODE_GATE) {
+	if (gs_options.cut == GS_CUT_AUTO || gs_options.cut == GS_CUT_OFF) {
 		if (!gs_device_is_gated(queue->device))
 			return unscheduled(r);
 		groups = groups_of(r, local);

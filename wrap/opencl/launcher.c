@@ -150,7 +150,7 @@ static void workers_done(struct gs_piece *piece)
 	int64_t groups = piece->status < 0 ? 0 :
 		gs_workers_ended(piece->launch[0], piece->job->queue);
 
-	piece->ns = gs_cl_now() - piece->begun_ns;
+	piece->ns = gs_now() - piece->begun_ns;
 	if (groups < 0)
 		piece->status = CL_OUT_OF_RESOURCES;
 	else
@@ -624,7 +624,7 @@ static cl_int fill(struct gs_device *device, struct gs_piece *piece)
 /* Asks for the ends of batches that are older than @age_ns. */
 static void tell_batches(struct gs_device *device, uint64_t age_ns)
 {
-	uint64_t now = gs_cl_now();
+	uint64_t now = gs_now();
 	struct gs_queue *queue;
 	struct gs_batch *batch;
 
@@ -667,7 +667,7 @@ static void launch_piece(struct gs_device *device, struct gs_job *job)
 	gs_workers_deal(device);
 	if (piece) {
 		piece->job = job;
-		piece->begun_ns = gs_cl_now();
+		piece->begun_ns = gs_now();
 		rc = fill(device, piece);
 	}
 	if (rc != CL_SUCCESS) {
@@ -710,7 +710,7 @@ static uint64_t look_ns(struct gs_device *device)
 /* The device's lock is held, and given up meanwhile. */
 static void sleep_until_changed(struct gs_device *device, uint32_t *begun)
 {
-	uint64_t until = gs_cl_now() + look_ns(device);
+	uint64_t until = gs_now() + look_ns(device);
 	struct timespec ts = {
 		.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000),
 	};

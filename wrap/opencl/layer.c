@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ulib/glibc.h"
@@ -28,14 +27,6 @@ GS_OLD_AT(pthread_condattr_setclock, "2.3.3");
 
 cl_icd_dispatch gs_cl;
 static cl_icd_dispatch ours;
-
-uint64_t gs_cl_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 void gs_recursive_mutex(pthread_mutex_t *mutex)
 {

@@ -42,8 +42,10 @@
 #include <stdint.h>
 
 #include "../include/gpushare.h"
-#include "wrap/launch/describe.h"
+#include "ulib/clock.h"
 #include "ways.h"
+#include "wrap/launch/describe.h"
+#include "wrap/launch/option.h"
 
 #define GS_NO_TIME UINT64_MAX
 
@@ -70,22 +72,8 @@ void gs_hook_kernel(cl_icd_dispatch *table);
 void gs_hook_memory(cl_icd_dispatch *table);
 void gs_hook_launch(cl_icd_dispatch *table);
 
-uint64_t gs_cl_now(void);
 void gs_recursive_mutex(pthread_mutex_t *mutex);
 void gs_monotonic_cond(pthread_cond_t *cond);
-
-/* option.c: what the environment says, read once. */
-enum gs_mode { GS_MODE_AUTO, GS_MODE_GATE, GS_MODE_WHOLE, GS_MODE_SLICE, GS_MODE_WORKERS };
-
-struct gs_layer_options {
-	enum gs_mode mode;
-	bool cuts;		/* random cuts and stops, from seed */
-	uint64_t seed;
-};
-
-extern struct gs_layer_options gs_options;
-void gs_options_read(void);
-uint64_t gs_random(void);	/* from the seed */
 
 /* object.c */
 enum gs_kind { GS_QUEUE, GS_PROGRAM, GS_KERNEL, GS_EVENT, GS_MEM, GS_SAMPLER, GS_SVM };

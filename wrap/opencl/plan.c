@@ -6,16 +6,10 @@ static const char crowd[] = "PoCL before 6.0 may abort if launches in more than 
 
 bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 {
-	switch (gs_options.mode) {
-	case GS_MODE_SLICE:
-	case GS_MODE_WORKERS:
-		return true;
-	case GS_MODE_AUTO:
-		return !gs_estimate_is_known(launch->estimate) ||
-			gs_estimate_ns(launch->estimate, launch->total) > gs_device_room(device);
-	default:
-		return false;
-	}
+	if (gs_options.cut != GS_CUT_AUTO)
+		return gs_cuts_all();
+	return !gs_estimate_is_known(launch->estimate) ||
+		gs_estimate_ns(launch->estimate, launch->total) > gs_device_room(device);
 }
 
 /* Counted, so once a launch. */
@@ -24,13 +18,13 @@ static void choose_way(struct gs_launch *launch, const struct gs_queue *queue)
 	if (launch->chosen)
 		return;
 	launch->chosen = true;
-	launch->way = gs_options.mode == GS_MODE_WORKERS ? GS_WORKERS : GS_SLICES;
-	if (gs_options.mode == GS_MODE_AUTO && gs_workers_are_dealt(queue)) {
+	launch->way = gs_options.cut == GS_CUT_WORKERS ? GS_WORKERS : GS_SLICES;
+	if (gs_options.cut == GS_CUT_AUTO && gs_workers_are_dealt(queue)) {
 		launch->way = GS_WORKERS;
 		launch->why = "others hold the device as well";
 		return;
 	}
-	if (gs_options.mode != GS_MODE_AUTO || !launch->estimate)
+	if (gs_options.cut != GS_CUT_AUTO || !launch->estimate)
 		return;
 	pthread_mutex_lock(&launch->kernel->lock);
 	launch->way = gs_ways_choose(&launch->estimate->ways, &launch->why);
@@ -52,7 +46,7 @@ static enum gs_way way_of(struct gs_device *device, struct gs_launch *launch,
 	/* Without a queue it is a short one, and the grant is held: nothing may wait for it. */
 	if (!queue || !gs_launch_is_long(device, launch))
 		return GS_WHOLE;
-	if (gs_options.mode == GS_MODE_AUTO && gs_queue_in_crowd(queue)) {
+	if (gs_options.cut == GS_CUT_AUTO && gs_queue_in_crowd(queue)) {
 		*why = crowd;
 		return GS_WHOLE;
 	}

@@ -341,12 +341,12 @@ static CL_API_ENTRY cl_int CL_API_CALL finish(cl_command_queue handle)
 {
 	struct gs_queue *queue = gs_object_find_get(GS_QUEUE, handle);
 	uint64_t commands = queue ? commands_of(queue) : 0;
-	uint64_t begun_ns = gs_cl_now();
+	uint64_t begun_ns = gs_now();
 	cl_int rc = gs_cl.clFinish(handle);
 
 	if (queue) {
 		if (rc == CL_SUCCESS && queue->device)
-			gs_queue_drained(queue, commands, gs_cl_now() - begun_ns);
+			gs_queue_drained(queue, commands, gs_now() - begun_ns);
 		gs_object_put(&queue->object);
 	}
 	return rc;
@@ -368,12 +368,12 @@ static void waited_for(cl_event event, uint64_t waited_ns)
 
 static CL_API_ENTRY cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
 {
-	uint64_t begun_ns = gs_cl_now();
+	uint64_t begun_ns = gs_now();
 	cl_int rc = gs_cl.clWaitForEvents(n, events);
 
 	/* Of many, the last: the launcher's look at the batches finds the others. */
 	if (rc == CL_SUCCESS)
-		waited_for(events[n - 1], n == 1 ? gs_cl_now() - begun_ns : 0);
+		waited_for(events[n - 1], n == 1 ? gs_now() - begun_ns : 0);
 	return rc;
 }
 

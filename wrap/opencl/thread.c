@@ -67,7 +67,7 @@ static void at_end(void)
 
 	pthread_mutex_lock(&lock);
 	if (!ending)
-		ended_ns = gs_cl_now();
+		ended_ns = gs_now();
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += END_SECONDS;
 	ending = true;
@@ -121,7 +121,7 @@ bool gs_end_is_due(void)
 	bool due;
 
 	pthread_mutex_lock(&lock);
-	due = ending && gs_cl_now() - ended_ns > DUE_NS;
+	due = ending && gs_now() - ended_ns > DUE_NS;
 	pthread_mutex_unlock(&lock);
 	return due;
 }

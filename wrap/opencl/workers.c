@@ -206,9 +206,9 @@ static bool probe(struct gs_queue *queue, cl_kernel kernel, uint32_t *page)
 	    gs_cl.clSetKernelArg(kernel, 1, sizeof(begun_mem), &begun_mem) == CL_SUCCESS)
 		for (most = PROBE_SHORT; !seen && most <= PROBE_LONG && took < PROBE_NS;
 		     most *= 16) {
-			begun_ns = gs_cl_now();
+			begun_ns = gs_now();
 			seen = probe_once(private, kernel, word, begun, most);
-			took = gs_cl_now() - begun_ns;
+			took = gs_now() - begun_ns;
 		}
 	if (word_mem)
 		gs_cl.clReleaseMemObject(word_mem);
@@ -281,7 +281,7 @@ bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, bool buil
 	 * glibc 2.36, until a signal comes.
 	 */
 	*why = "PoCL may hang in workers";
-	if (queue->pocl && gs_options.mode != GS_MODE_WORKERS)
+	if (queue->pocl && gs_options.cut != GS_CUT_WORKERS)
 		return false;
 	*why = gs_cut_make(launch, GSX_WORKERS, build);
 	if (*why)
@@ -292,7 +292,7 @@ bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, bool buil
 	else if (!__atomic_load_n(&queue->device->probed, __ATOMIC_ACQUIRE))
 		return false;
 	*why = "the device doesn't see what the host writes";
-	if (!queue->device->sees_host && gs_options.mode != GS_MODE_WORKERS)
+	if (!queue->device->sees_host && gs_options.cut != GS_CUT_WORKERS)
 		return false;
 	*why = "no memory";
 	if (!queue->workers)
@@ -335,10 +335,10 @@ static uint32_t choose_workers(struct gs_workers *w, struct gs_queue *queue, str
 	bool bounded = !queue->device->sees_host;
 
 	*stop = w->own;
-	if (gs_options.cuts) {
-		n = 1 + (uint32_t)(gs_random() % 12);
-		todo->t.batch = 1 + (uint32_t)(gs_random() % 10);
-		bounded |= !(gs_random() % 3);
+	if (gs_options.random) {
+		n = 1 + (uint32_t)gs_draw(12);
+		todo->t.batch = 1 + (uint32_t)gs_draw(10);
+		bounded |= !gs_draw(3);
 	} else if (bounded) {
 		n = (uint32_t)gs_piece_groups(launch, gs_device_slice(queue->device));
 		todo->t.batch = 1;
@@ -425,9 +425,9 @@ cl_int gs_workers_enqueue(struct gs_launch *launch, struct gs_queue *queue, cl_e
 
 void gs_workers_stop(struct gs_queue *queue)
 {
-	struct timespec pause = { .tv_nsec = (long)(gs_random() % 300000) };
+	struct timespec pause = { .tv_nsec = (long)gs_draw(300000) };
 
-	if (!gs_options.cuts)
+	if (!gs_options.random)
 		return;
 	nanosleep(&pause, NULL);
 	__atomic_store_n(own_word(queue->workers->word), 1, __ATOMIC_RELEASE);

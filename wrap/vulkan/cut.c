@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "layer.h"
-#include "option.h"
 #include "wrap/launch/box.h"
+#include "wrap/launch/option.h"
 
 #define PROBE 16			/* groups of a kernel of which nothing is known */
 
@@ -96,13 +96,13 @@ bool gsv_cut_due(struct gsv_queue *queue, const VkCommandBuffer *commands, uint3
 	bool any = false;
 	uint32_t i;
 
-	if (!queue->device->may_cut || gsv_options.mode == GSV_OFF)
+	if (!queue->device->may_cut || gs_cuts_nothing())
 		return false;
 	for (i = 0; i < n; i++) {
 		c = gsv_commands_of(commands[i]);
 		any = any || (c && !c->whole && c->used);
 	}
-	return any && (gsv_options.mode == GSV_SLICE ||
+	return any && (gs_cuts_all() ||
 		       gsv_estimate(queue->device, commands, n) > gsv_room(queue->device));
 }
 
@@ -209,8 +209,8 @@ static uint64_t next_groups(const struct player *p, struct gsv_pipeline *pipelin
 
 	if (!pipeline->may_cut)
 		return p->n ? 0 : left;
-	if (gsv_options.random)
-		return 1 + gsv_draw() % left;
+	if (gs_options.random)
+		return 1 + gs_draw(left);
 	if (!ps)
 		return p->n ? 0 : left < PROBE ? left : PROBE;
 	n = (p->room > p->piece->ns ? p->room - p->piece->ns : 0) * 1000 / ps;
@@ -265,7 +265,7 @@ static VkResult play_dispatch(struct player *p, struct gsv_pipeline *pipeline,
 			put_groups(p, pipeline, e, &box);
 			at += box.total;
 		}
-		if (!n || !known || gsv_options.random || p->piece->ns >= p->room)
+		if (!n || !known || gs_options.random || p->piece->ns >= p->room)
 			rc = end_piece(p);
 		if (!rc && n && !known)
 			gsv_queue_drain(p->queue);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "layer.h"
-#include "option.h"
+#include "wrap/launch/option.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -427,7 +427,7 @@ vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *loader)
 {
 	if (loader->loaderLayerInterfaceVersion < 2)
 		return VK_ERROR_INITIALIZATION_FAILED;
-	gsv_options_read();
+	gs_options_read();
 	loader->loaderLayerInterfaceVersion = 2;
 	loader->pfnGetInstanceProcAddr = instance_function;
 	loader->pfnGetDeviceProcAddr = device_function;

@@ -7,8 +7,8 @@
  */
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "ulib/clock.h"
 #include "ulib/glibc.h"
 #include "layer.h"
 
@@ -17,14 +17,6 @@ GS_OLD(pthread_sigmask);
 GS_OLD(pthread_join);
 
 #define DEFAULT_SLICE_NS 2000000
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 uint64_t gsv_room(const struct gsv_device *device)
 {
@@ -80,7 +72,7 @@ static void *run(void *arg)
 
 	while ((piece = first_of(queue))) {
 		device->vk.WaitForFences(device->handle, 1, &piece->fence, VK_TRUE, UINT64_MAX);
-		end = now();
+		end = gs_now();
 		over(queue, piece, last > piece->start_ns ? last : piece->start_ns, end);
 		last = end;
 		pthread_mutex_lock(&queue->lock);
@@ -270,7 +262,7 @@ VkResult gsv_piece_send(struct gsv_queue *queue, struct gsv_piece *piece,
 	VkResult rc;
 
 	pass(queue, piece);
-	piece->start_ns = now();
+	piece->start_ns = gs_now();
 	rc = submit(queue, info, piece->fence);
 	if (rc) {
 		if (piece->gated)

@@ -110,7 +110,7 @@ static void waits(void *arg)
 	int i;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "off", 1);
+	setenv("GPUSHARE_CUT", "off", 1);
 	program_start(&p);
 	capturer_start(&c, p.ctx);
 	for (i = 0; i < 6; i++) {
@@ -143,7 +143,7 @@ static void cuts(const char *how, const char *way)
 	uint32_t n = 0, i;
 	void *args[] = { &d, &n };
 
-	setenv("GPUSHARE_CUDA_CUT", how, 1);
+	setenv("GPUSHARE_CUT", how, 1);
 	program_start(&p);
 	MUST(cuMemAlloc_v2(&d, 4 * WORDS));
 	for (i = 0; i < MODULES; i++) {
@@ -215,7 +215,7 @@ TEST(a_refusal_to_tell_is_no_end)
 	char c;
 
 	bed_make(&w, 60000);
-	setenv("GPUSHARE_CUDA_CUT", "off", 1);
+	setenv("GPUSHARE_CUT", "off", 1);
 	ASSERT_EQ(0, pipe(fds));
 	ASSERT_EQ(0, pipe(fds + 2));
 	pid = child_start(unknown_capture, fds);

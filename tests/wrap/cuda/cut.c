@@ -80,7 +80,7 @@ static struct done run_add(CUmodule m)
 static void child(void (*fn)(void *arg), void *arg, const char *cut, const char *cache)
 {
 	bed_make(&w, 60000);
-	setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	setenv("GPUSHARE_CUT", cut, 1);
 	if (cache)
 		setenv("GPUSHARE_CACHE", cache, 1);
 	EXPECT_EQ(0, child_wait(child_start(fn, arg)));
@@ -190,7 +190,7 @@ TEST(an_attribute_for_a_device_without_a_gate)
 {
 	setenv("CPUCUDA_DEVICES", "2", 1);
 	setenv("GPUSHARE_CUDA_KEYS", KEY ",/", 1);
-	child(set_elsewhere, NULL, "random:2", NULL);
+	child(set_elsewhere, NULL, "random=2", NULL);
 	unsetenv("GPUSHARE_CUDA_KEYS");
 	unsetenv("CPUCUDA_DEVICES");
 }

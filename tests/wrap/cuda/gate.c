@@ -437,7 +437,7 @@ static void modules_in_threads(void *arg)
 	int i;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	program_start(&p);
 	me.p = &p;
 	counts = (__typeof__(counts))dlsym(dlopen(getenv("GPUSHARE_REAL_LIBCUDA"), RTLD_LAZY),
@@ -500,7 +500,7 @@ static void functions_in_threads(void *arg)
 	int i;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	program_start(&p);
 	pthread_barrier_init(&together, NULL, 4);
 	for (i = 0; i < 4; i++) {
@@ -544,7 +544,7 @@ static void listed(void *arg)
 	int i, j;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "off", 1);
+	setenv("GPUSHARE_CUT", "off", 1);
 	program_start(&p);
 	pthread_barrier_init(&together, NULL, 2);
 	pthread_create(&t, NULL, ask_by_name, &other);

@@ -37,7 +37,7 @@ if [ "$1" = cpu ]; then
 	export CPUCUDA_VERSION=12040	# older than the toolkit that wrote the corpus
 else
 	driver=${GPUSHARE_REAL_LIBCUDA:-$(find_driver)}
-	cuts="off auto slice guard workers random:1"
+	cuts="off auto slice guard workers random=1"
 	ms=10000 page=Documentation/evaluation-gpu.md
 fi
 if [ -z "$driver" ] || ! [ -e "$driver" ]; then
@@ -93,7 +93,7 @@ steady() {
 	if [ -n "$unsteady" ]; then grep -vF "$unsteady" "$1"; else cat "$1"; fi
 }
 for cut in $cuts; do
-	wrapped env "GPUSHARE_CUDA_CUT=$cut" timeout 300 "$O/tests/wrap/cuda/replay" \
+	wrapped env "GPUSHARE_CUT=$cut" timeout 300 "$O/tests/wrap/cuda/replay" \
 		>"$work/out" 2>"$work/err"
 	rc=$?
 	diff <(steady "$work/whole") <(steady "$work/out") >"$work/diff" && [ $rc = 0 ] &&
@@ -183,7 +183,7 @@ elif [ $rc != 0 ]; then
 	show "$work/barely" "$work/err"
 	skip "$name" "it doesn't over the bare driver"
 else
-	wrapped env GPUSHARE_CUDA_CUT=random:3 timeout 120 "$O/tests/wrap/cuda/nvrtc" \
+	wrapped env GPUSHARE_CUT=random=3 timeout 120 "$O/tests/wrap/cuda/nvrtc" \
 		>"$work/out" 2>"$work/err"
 	grep -q '^0 wrong, seen 458752$' "$work/out" && cmp -s "$work/barely" "$work/out" &&
 		grep -q UNGATED "$work/err"

@@ -641,7 +641,7 @@ static void loads(void *arg)
 	pthread_t t;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "off", 1);
+	setenv("GPUSHARE_CUT", "off", 1);
 	snprintf(path, sizeof(path), "%s/tests/wrap/cuda/slow-start.so", o ? o : "build/user");
 	program_start(&b.p);
 	MUST(cuStreamCreate(&b.s, 1));

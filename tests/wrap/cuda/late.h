@@ -67,7 +67,7 @@ static void bench_make(struct bench *b)
 static void child(void (*fn)(void *arg))
 {
 	bed_make(&w, 60000);
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	EXPECT_EQ(0, child_wait(child_start(fn, NULL)));
 	world_stop(&w, SIGTERM);
 	world_remove(&w);

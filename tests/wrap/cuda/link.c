@@ -51,7 +51,7 @@ static uint64_t launches(void)
 static void child(void (*fn)(void *arg), void *arg, const char *cut)
 {
 	bed_make(&w, 60000);
-	setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	setenv("GPUSHARE_CUT", cut, 1);
 	EXPECT_EQ(0, child_wait(child_start(fn, arg)));
 	world_stop(&w, SIGTERM);
 	world_remove(&w);
@@ -175,7 +175,7 @@ TEST(what_was_linked_is_cut)
 {
 	child(cut, NULL, "slice");
 	child(cut, "", "guard");
-	child(cut, "", "random:5");
+	child(cut, "", "random=5");
 }
 
 static void forms(void *arg)
@@ -717,7 +717,7 @@ TEST(a_text_alone_and_the_same_linked_are_kept_apart)
 	bed_make(&w, 60000);
 	snprintf(cache, sizeof(cache), "%s/cache", w.dir);
 	setenv("GPUSHARE_CACHE", cache, 1);
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	EXPECT_EQ(0, child_wait(child_start(alone_and_linked, NULL)));
 	world_stop(&w, SIGTERM);
 	world_remove(&w);

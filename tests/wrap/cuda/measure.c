@@ -373,7 +373,7 @@ static void measure_yields(const char *way, const char *cut, const char *what, d
 	size_t n;
 
 	if (cut)
-		setenv("GPUSHARE_CUDA_CUT", cut, 1);
+		setenv("GPUSHARE_CUT", cut, 1);
 	memset(&yields, 0, sizeof(yields));
 	yields.arbiter = world_connect(&w);
 	ASSERT_EQ(0, gs_transport_events(yields.arbiter, 1ull << GPUSHARE_EVENT_PREEMPT |
@@ -381,7 +381,7 @@ static void measure_yields(const char *way, const char *cut, const char *what, d
 	run(true, 2, what, NULL, done);
 	gs_transport_close(yields.arbiter);
 	yields.arbiter = NULL;
-	unsetenv("GPUSHARE_CUDA_CUT");
+	unsetenv("GPUSHARE_CUT");
 	n = yields.n;
 	if (!n) {
 		test_fail("%s: nobody was asked to yield", way);

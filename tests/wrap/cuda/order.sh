@@ -18,9 +18,9 @@ n=0 bad=0
 for seed in $seeds; do
 	LD_LIBRARY_PATH=$driver timeout 300 "$program" "$seed" >"$work/bare" 2>&1
 	rc=$?
-	for cut in slice guard workers "random:$seed"; do
+	for cut in slice guard workers "random=$seed"; do
 		[ $rc = 0 ] || break
-		GPUSHARE_CUDA_CUT=$cut timeout 300 "$program" "$seed" >"$work/out" 2>"$work/err"
+		GPUSHARE_CUT=$cut timeout 300 "$program" "$seed" >"$work/out" 2>"$work/err"
 		rc=$?
 		[ $rc = 0 ] || echo "# $cut: ends with $rc"
 		cmp -s "$work/bare" "$work/out" || rc=1

@@ -41,8 +41,8 @@ if sanitized; then
 else
 	same "preloaded" LD_PRELOAD="$O/cuda/libcuda.so.1" LD_LIBRARY_PATH="$driver"
 fi
-same "nothing is cut" LD_LIBRARY_PATH="$O/cuda:$driver" GPUSHARE_CUDA_CUT=off
-same "all is cut" LD_LIBRARY_PATH="$O/cuda:$driver" GPUSHARE_CUDA_CUT=random:7
+same "nothing is cut" LD_LIBRARY_PATH="$O/cuda:$driver" GPUSHARE_CUT=off
+same "all is cut" LD_LIBRARY_PATH="$O/cuda:$driver" GPUSHARE_CUT=random=7
 
 LD_LIBRARY_PATH=$O/cuda GPUSHARE_REAL_LIBCUDA=/nowhere "$program" >"$work/out" 2>"$work/err"
 grep -q '^cuInit(0) 100$' "$work/out" && grep -q "there is no CUDA" "$work/err"

@@ -214,7 +214,7 @@ static void captures(void *arg)
 	CUevent e;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	program_start(&p);
 	EXPECT_GE(parts(&p), 2);
 	/* Nothing is cut while a capture is under way. */
@@ -264,7 +264,7 @@ static void oldest_links(void *arg)
 	int fd;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	program_start(&p);
 	fd = mkstemp(path);
 	ASSERT_TRUE(fd >= 0);

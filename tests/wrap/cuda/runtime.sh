@@ -19,8 +19,8 @@ for how in "" "-compress-mode=size" "-G"; do
 	nvcc -arch=compute_75 -cudart shared $how -o "$work/prog" tests/cpucuda/toolkit-program.cu \
 		2>&1 | sed 's/^/# /'
 	LD_LIBRARY_PATH=$O/cpucuda timeout 60 "$work/prog" >"$work/bare" 2>&1
-	for cut in auto random:5; do
-		LD_LIBRARY_PATH=$O/cuda:$O/cpucuda GPUSHARE_CUDA_CUT=$cut timeout 60 "$work/prog" \
+	for cut in auto random=5; do
+		LD_LIBRARY_PATH=$O/cuda:$O/cpucuda GPUSHARE_CUT=$cut timeout 60 "$work/prog" \
 			>"$work/out" 2>"$work/err"
 		n=$((n + 1))
 		if [ -s "$work/bare" ] && diff "$work/bare" "$work/out" >"$work/diff" &&

@@ -27,7 +27,7 @@ ok $? "over the bare driver"
 bare=$(launches "$work/bare.err")
 
 try() {	# NAME SETTING
-	GPUSHARE_CUDA_CUT=$2 "$program" >"$work/out" 2>"$work/err"
+	GPUSHARE_CUT=$2 "$program" >"$work/out" 2>"$work/err"
 	local rc=$?
 	diff "$work/bare" "$work/out" | head -n 10 | sed 's/^/# /'
 	grep -v '^launches\|UNGATED' "$work/err" | head -n 10 | sed 's/^/# /'
@@ -48,6 +48,6 @@ ok $? "what was transformed is kept ($kept modules)"
 try "all guarded" guard
 try "all by workers" workers
 for seed in $seeds; do
-	try "cuts and stops at random, seed $seed" "random:$seed"
+	try "cuts and stops at random, seed $seed" "random=$seed"
 done
 exit $bad

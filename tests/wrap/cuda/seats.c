@@ -162,7 +162,7 @@ static void counts(void *arg)
 	int i;
 
 	if (arg)
-		setenv("GPUSHARE_CUDA_CUT", arg, 1);
+		setenv("GPUSHARE_CUT", arg, 1);
 	crowd_make(&c);
 	for (i = 0; i < 5; i++)
 		crowd_run(&c);

@@ -149,7 +149,7 @@ static void gone(struct bundle *b)
 
 static void in_child(void (*fn)(void *arg), void *arg, const char *cut)
 {
-	setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	setenv("GPUSHARE_CUT", cut, 1);
 	EXPECT_EQ(0, child_wait(child_start(fn, arg)));
 }
 
@@ -200,7 +200,7 @@ TEST(what_the_driver_links_is_cut)
 	bed_make(&w, 60000);
 	in_child(bundles, "slices", "slice");
 	in_child(bundles, "guarded", "guard");
-	in_child(bundles, NULL, "random:3");
+	in_child(bundles, NULL, "random=3");
 	world_stop(&w, SIGTERM);
 	world_remove(&w);
 }

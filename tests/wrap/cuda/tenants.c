@@ -200,7 +200,7 @@ static void again_and_again(void *arg)
 	int i;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "slice", 1);
+	setenv("GPUSHARE_CUT", "slice", 1);
 	for (i = 0; i < 1500; i++) {
 		if (i % 10 == 0)	/* the driver on the CPU has 256 contexts in all */
 			program_start(&p);

@@ -11,7 +11,7 @@ static void ends(void *arg)
 	uint32_t i, k;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "workers", 1);
+	setenv("GPUSHARE_CUT", "workers", 1);
 	for (i = 0; i < 8; i++) {
 		bench_make(&b);
 		OK(cuMemsetD32_v2(b.d, 0, WORDS));
@@ -63,7 +63,7 @@ static void beside_a_capture(void *arg)
 	int tries;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	setenv("GPUSHARE_CUT", "guard", 1);
 	bench_make(&b);
 	for (tries = 0; tries < 50; tries++) {
 		r = (struct own_launch){ .b = &b };
@@ -138,7 +138,7 @@ static void looks(void *arg)
 	struct bench b;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	setenv("GPUSHARE_CUT", "guard", 1);
 	bench_make(&b);
 	__atomic_store_n(b.word, 0, __ATOMIC_RELEASE);
 	MUST(cuStreamWaitValue32_v2(b.s, b.there, 1, 0));
@@ -167,7 +167,7 @@ static void without_room(void *arg)
 	uint32_t i;
 
 	(void)arg;
-	setenv("GPUSHARE_CUDA_CUT", "guard", 1);
+	setenv("GPUSHARE_CUT", "guard", 1);
 	program_start(&b.p);
 	MUST(cuModuleLoadData(&b.p.module, text));
 	MUST(cuModuleGetFunction(&b.f, b.p.module, "one"));

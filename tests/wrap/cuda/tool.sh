@@ -35,7 +35,7 @@ rc=$?
 [ $rc = 0 ] || sed 's/^/# /' "$work/err"
 ok $rc "and installed"
 
-GPUSHARE_CUDA_CUT=slice "$ctl" run -- sh -c "
+GPUSHARE_CUT=slice "$ctl" run -- sh -c "
 	$O/tests/wrap/cuda/replay stay 2>&1 & pid=\$!
 	for i in \$(seq 1200); do
 		$ctl status --transforms >$work/out 2>&1

@@ -180,7 +180,7 @@ static void of_library(void *arg)
 static void in_child(void (*fn)(void *arg), const char *cut)
 {
 	bed_make(&w, 60000);
-	setenv("GPUSHARE_CUDA_CUT", cut, 1);
+	setenv("GPUSHARE_CUT", cut, 1);
 	EXPECT_EQ(0, child_wait(child_start(fn, (void *)cut)));
 	world_stop(&w, SIGTERM);
 	world_remove(&w);
@@ -203,7 +203,7 @@ TEST(workers_share_variables)
 
 TEST(random_parts_share_variables)
 {
-	in_child(of_module, "random:7");
+	in_child(of_module, "random=7");
 }
 
 TEST(a_library_has_them_once_for_each_context)

@@ -47,38 +47,38 @@ plan $((3 + 5 * $# + ${double:+7} + 0))
 
 run "$dir/off" OPENCL_LAYERS="$double" && [ "$(tail -n 1 "$dir/off")" = "== end" ]
 verdict $? "without the layer" "$dir/off"
-same "with it" GPUSHARE_OPENCL_MODE=whole
+same "with it" GPUSHARE_CUT=whole
 ! grep -q 'slices\|workers' "$dir/on.err"
 verdict $? "nothing is cut that isn't to be" "$dir/on.err"
 linked=("linked of several, one of intermediate language")
 ! grep -qx 'with options: 0' "$dir/off" || linked+=("linked with options")
 for way; do
-	same "$way" GPUSHARE_OPENCL_MODE="$way"
+	same "$way" GPUSHARE_CUT="$way"
 	reasons "$way: what isn't cut" "made from a binary" "${linked[@]}"
 	for kernel in k groups plain; do grep "^gpushare: kernel $kernel: $way" "$dir/on.err"; done >"$dir/out"
 	[ "$(sort -u "$dir/out" | wc -l)" = 3 ]
 	verdict $? "$way: all kernels" "$dir/on.err"
-	same "$way, at random places, by the cache" GPUSHARE_OPENCL_MODE="$way" GPUSHARE_OPENCL_CUTS=7 \
+	same "$way, at random places, by the cache" GPUSHARE_CUT="$way,random=7" \
 		GPUSHARE_CACHE="$dir/kept"
 	reasons "$way: a binary that it was there to see saved" "${linked[@]}"
 done
 [ -n "$double" ] || finish
 
 # Five builds of the module and the one that is linked of it, but for the binary's.
-same "slices, of the driver's double" GPUSHARE_OPENCL_MODE=slice
+same "slices, of the driver's double" GPUSHARE_CUT=slice
 [ "$(made slice) $(made workers)" = "5 0" ]
 verdict $? "one rewritten program of each build, for all of its kernels" "$dir/made"
 # A process's end waits ten seconds for what it keeps; on a busy machine that may be too short.
 for _ in 1 2 3 4 5; do
-	run "$dir/on" OPENCL_LAYERS="$double:$layer" GPUSHARE_OPENCL_MODE=slice GPUSHARE_CACHE="$dir/kept"
+	run "$dir/on" OPENCL_LAYERS="$double:$layer" GPUSHARE_CUT=slice GPUSHARE_CACHE="$dir/kept"
 	[ "$(made slice)" != 0 ] || break
 done
 [ "$(made slice)" = 0 ] && diff "$dir/off" "$dir/on" >"$dir/diff"
 verdict $? "another process makes none: they are kept, each with its constants" "$dir/diff"
 run "$dir/off" OPENCL_LAYERS="$double" IL_KHR=1
-same "a driver that has the extension only" GPUSHARE_OPENCL_MODE=slice IL_KHR=1
+same "a driver that has the extension only" GPUSHARE_CUT=slice IL_KHR=1
 reasons "is asked by it for what is rewritten, too" "made from a binary" "${linked[@]}"
-same "a driver that refuses a constant in what is rewritten" GPUSHARE_OPENCL_MODE=slice IL_KHR=1 \
+same "a driver that refuses a constant in what is rewritten" GPUSHARE_CUT=slice IL_KHR=1 \
 	IL_FIXED=1
 reasons "builds none of it" "its rewritten form isn't built by the driver" "made from a binary" "${linked[@]}"
 finish

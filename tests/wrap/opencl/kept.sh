@@ -15,7 +15,7 @@ GPUSHARE_ARBITER=none "$stalls" build </dev/null >"$dir/want" 2>&1
 # run [VARIABLE=VALUE...]: a process of its own, which computes what it should
 run() {
 	rm -f "$dir/spied"
-	env GPUSHARE_ARBITER=none GPUSHARE_CACHE="$dir/kept" GPUSHARE_OPENCL_MODE=slice \
+	env GPUSHARE_ARBITER=none GPUSHARE_CACHE="$dir/kept" GPUSHARE_CUT=slice \
 		SPY_OUT="$dir/spied" OPENCL_LAYERS="$spy:$layer" "$@" \
 		timeout -k 5 300 "$stalls" build </dev/null 2>"$dir/err" | diff "$dir/want" - >"$dir/diff"
 }
@@ -61,7 +61,7 @@ texts 0 "and replaces it"
 GPUSHARE_ARBITER=none "$stalls" required >"$dir/want" 2>&1
 for i in $(seq 8); do
 	POCL_CACHE_DIR=$dir/pocl.$i GPUSHARE_ARBITER=none GPUSHARE_CACHE=$dir/kept.$i \
-		GPUSHARE_OPENCL_MODE=slice OPENCL_LAYERS=$layer timeout -k 5 300 "$stalls" required \
+		GPUSHARE_CUT=slice OPENCL_LAYERS=$layer timeout -k 5 300 "$stalls" required \
 		2>"$dir/err" | diff "$dir/want" - >"$dir/diff" || break
 done
 [ ! -s "$dir/diff" ]

@@ -32,7 +32,7 @@ SPY_OUT=$dir/spy.off OPENCL_LAYERS=$spy "$api" $some >"$dir/off" 2>&1
 verdict $? "the other layer alone"
 for layers in "$spy:$layer" "$layer:$spy"; do
 	# shellcheck disable=SC2086
-	SPY_OUT=$dir/spy.on GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=7 OPENCL_LAYERS=$layers \
+	SPY_OUT=$dir/spy.on GPUSHARE_CUT=slice,random=7 OPENCL_LAYERS=$layers \
 		"$api" $some >"$dir/on" 2>"$dir/err"
 	# What ours builds for itself, another inside of it sees too.
 	sed -i '/^\(rewritten\|built\|asked\|told\) /d' "$dir/spy.on"
@@ -49,8 +49,7 @@ done
 for driver in SPY_FAIL=3 'SPY_FAIL=3 SPY_FORGIVE=1'; do
 	for _ in 1 2 3 4 5; do
 		# shellcheck disable=SC2086
-		env $driver MALLOC_PERTURB_=165 GPUSHARE_OPENCL_MODE=slice \
-			GPUSHARE_OPENCL_CUTS=7 OPENCL_LAYERS="$spy:$layer" \
+		env $driver MALLOC_PERTURB_=165 GPUSHARE_CUT=slice,random=7 OPENCL_LAYERS="$spy:$layer" \
 			timeout -k 5 300 "$look" fail >"$dir/out" 2>&1
 		grep -q '^PTHREAD ERROR in pocl_update_event_failed' "$dir/out" || break
 	done
@@ -59,11 +58,11 @@ for driver in SPY_FAIL=3 'SPY_FAIL=3 SPY_FORGIVE=1'; do
 done
 
 printf '%s\n' "== what_is_written_before" "wrong 0" "== end" >"$dir/want"
-SPY_LATE=1 GPUSHARE_OPENCL_MODE=whole OPENCL_LAYERS=$spy:$layer "$api" what_is_written_before \
+SPY_LATE=1 GPUSHARE_CUT=whole OPENCL_LAYERS=$spy:$layer "$api" what_is_written_before \
 	2>"$dir/err" | diff "$dir/want" - >"$dir/diff"
 verdict $? "a launch comes behind a write that has returned and isn't done yet" "$dir/diff"
 
-GPUSHARE_VERBOSE=1 GPUSHARE_OPENCL_MODE=slice OPENCL_LAYERS=$layer "$api" program_with_headers \
+GPUSHARE_VERBOSE=1 GPUSHARE_CUT=slice OPENCL_LAYERS=$layer "$api" program_with_headers \
 	>"$dir/out" 2>&1
 grep -q '^gpushare: kernel k: slices' "$dir/out" &&
 	! grep '^gpushare: kernel k: whole' "$dir/out" | grep -v 'its last build failed' | grep -q .
@@ -77,7 +76,7 @@ GPUSHARE_ARBITER=none GPUSHARE_VERBOSE=1 OPENCL_LAYERS=$spy:$layer "$look" fail 
 grep -q '^gpushare: kernel k: whole (past the gate)' "$dir/out"
 verdict $? "a launch is counted that has no arbiter to ask" "$dir/out"
 
-GPUSHARE_ARBITER=none GPUSHARE_OPENCL_MODE=whole OPENCL_LAYERS=$layer timeout -k 5 300 \
+GPUSHARE_ARBITER=none GPUSHARE_CUT=whole OPENCL_LAYERS=$layer timeout -k 5 300 \
 	"$O/tests/wrap/opencl/unload" >"$dir/out" 2>&1
 printf '%s\n' launched launched end | diff - <(grep -v '^gpushare: pid' "$dir/out") >"$dir/diff"
 verdict $? "what is unloaded while a launch runs is still there for it" "$dir/out"
@@ -131,7 +130,7 @@ crowd='kernel k: whole (PoCL before 6.0 may abort'
 [ "$OCL_ICD_VENDORS" = /etc/OpenCL/vendors/pocl.icd ] || crowd='kernel k: slices'
 # in_queues N SEED
 in_queues() {
-	GPUSHARE_VERBOSE=1 GPUSHARE_OPENCL_CUTS=$2 POCL_DEVICES="pthread pthread" \
+	GPUSHARE_VERBOSE=1 GPUSHARE_CUT=random=$2 POCL_DEVICES="pthread pthread" \
 		OPENCL_LAYERS=$layer "$look" busy 1 "$1" >"$dir/out" 2>&1
 }
 often() { for seed in 1 2 3 4 5 6; do in_queues 8 $seed || return; done; }

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 seed=${GS_SEED:-${FULL:+$((RANDOM * 32768 + RANDOM))}}
 seed=${seed:-20261122}
 echo "# seed $seed"
-modes="none:auto none:whole none:slice none:workers daemon:auto daemon:gate daemon:slice"
+modes="none:auto none:whole none:slice none:workers daemon:auto daemon:off daemon:slice"
 # PoCL 3.1 may hang in workers that are never stopped (see workers.c).
 [ -z "${FULL:-}" ] || modes="$modes daemon:workers"
 mapfile -t scenarios < <("$O/tests/wrap/opencl/api" -l)
@@ -34,13 +34,12 @@ for mode; do
 	out=$dir/${mode/:/-}
 	arbiter=none
 	[ "${mode%:*}" = none ] || arbiter=$socket
-	cuts=
+	cut=${mode#*:}
 	# With a daemon, workers look at the grant's own word.
-	case $mode in *slice|none:workers) cuts=$seed ;; esac
+	case $mode in *slice|none:workers) cut=$cut,random=$seed ;; esac
 	# A hang of PoCL's own in workers (see workers.c) is seldom: once more, then.
 	for _ in 1 2 3; do
-		GPUSHARE_ARBITER=$arbiter GPUSHARE_OPENCL_MODE=${mode#*:} \
-			GPUSHARE_OPENCL_CUTS=$cuts OPENCL_LAYERS=$layer \
+		GPUSHARE_ARBITER=$arbiter GPUSHARE_CUT=$cut OPENCL_LAYERS=$layer \
 			timeout "${LIMIT:-600}" "$O/tests/wrap/opencl/api" >"$out" 2>"$out.err"
 		rc=$?
 		[ $rc = 124 ] && [ "${mode#*:}" = workers ] || break

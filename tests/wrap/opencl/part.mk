@@ -10,7 +10,7 @@ $(call program,tests/wrap/opencl/unload,tests/wrap/opencl/unload.c,-ldl)
 $(call program,tests/wrap/opencl/stops,$(addprefix tests/wrap/opencl/,stops.c use.c),-lOpenCL)
 $(call program,tests/wrap/opencl/ways,tests/wrap/opencl/ways.c wrap/opencl/ways.c)
 $(call program,tests/wrap/opencl/pieces,tests/wrap/opencl/pieces.c \
-	$(addprefix wrap/opencl/,cut.c estimate.c option.c) wrap/launch/box.c)
+	$(addprefix wrap/opencl/,cut.c estimate.c) $(addprefix wrap/launch/,box.c option.c))
 tests-y += $(addprefix $(O)/tests/wrap/opencl/,pieces ways)
 $(call program,tests/wrap/opencl/cost,$(addprefix tests/wrap/opencl/,cost.c use.c),-lOpenCL)
 corpus-host := $(addprefix tests/xform/opencl/,spec.c clhost.c clprobe.c memory.c)

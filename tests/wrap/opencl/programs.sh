@@ -101,18 +101,18 @@ if [ -n "${FULL:-}" ]; then
 fi
 [ $# = 0 ] || programs=$*
 ways="on cut"
-[ -z "${FULL:-}" ] || ways="on gate cut workers"
+[ -z "${FULL:-}" ] || ways="on off cut workers"
 ways=${GS_WAYS:-$ways}
 
 # How each of them is set up, and said
 declare -A set_up=(
 	[on]="GPUSHARE_ARBITER=$socket"
-	[gate]="GPUSHARE_ARBITER=$socket GPUSHARE_OPENCL_MODE=gate"
-	[cut]="GPUSHARE_ARBITER=none GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=$seed"
-	[workers]="GPUSHARE_ARBITER=none GPUSHARE_OPENCL_MODE=workers GPUSHARE_OPENCL_CUTS=$seed"
+	[off]="GPUSHARE_ARBITER=$socket GPUSHARE_CUT=off"
+	[cut]="GPUSHARE_ARBITER=none GPUSHARE_CUT=slice,random=$seed"
+	[workers]="GPUSHARE_ARBITER=none GPUSHARE_CUT=workers,random=$seed"
 )
 declare -A said=(
-	[on]="with the layer" [gate]="gated only" [cut]="cut at random"
+	[on]="with the layer" [off]="gated only" [cut]="cut at random"
 	[workers]="by workers stopped at random"
 )
 

@@ -46,7 +46,7 @@ for where in build release; do
 	rm -f "$dir/go"
 	mkfifo "$dir/go"
 	exec 3<>"$dir/go"
-	SPY_SLOW=$dir/may-build SPY_FINISH=1 GPUSHARE_CACHE=off GPUSHARE_OPENCL_MODE=slice \
+	SPY_SLOW=$dir/may-build SPY_FINISH=1 GPUSHARE_CACHE=off GPUSHARE_CUT=slice \
 		SPY_OUT=$dir/spied OPENCL_LAYERS=$spy:$layer \
 		timeout -k 5 300 "$stalls" $where <"$dir/go" 3>&- >"$dir/on" 2>"$dir/err" &
 	pids+=($!)
@@ -68,7 +68,7 @@ some="shapes arguments_are_those_of_the_enqueue long_chain_in_order"
 # shellcheck disable=SC2086
 "$api" $some >"$dir/off" 2>&1
 # shellcheck disable=SC2086
-SPY_HOLD=1 GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=7 OPENCL_LAYERS=$spy:$layer \
+SPY_HOLD=1 GPUSHARE_CUT=slice,random=7 OPENCL_LAYERS=$spy:$layer \
 	timeout -k 5 300 "$api" $some 2>"$dir/err" | diff "$dir/off" - >"$dir/diff"
 verdict $? "pieces are flushed" "$dir/diff"
 
@@ -79,7 +79,7 @@ SPY_REFUSE=1 OPENCL_LAYERS=$spy:$layer timeout -k 5 100 "$stalls" unflushed </de
 	diff "$dir/want" - >"$dir/diff"
 verdict $? "batches without callbacks" "$dir/diff"
 # shellcheck disable=SC2086
-SPY_REFUSE=1 GPUSHARE_OPENCL_MODE=slice GPUSHARE_OPENCL_CUTS=7 OPENCL_LAYERS=$spy:$layer \
+SPY_REFUSE=1 GPUSHARE_CUT=slice,random=7 OPENCL_LAYERS=$spy:$layer \
 	timeout -k 5 300 "$api" $some 2>"$dir/err" | diff "$dir/off" - >"$dir/diff"
 verdict $? "pieces without callbacks" "$dir/diff"
 # As in layer.sh: PoCL 3.1 aborts now and then when somebody waits for what fails.

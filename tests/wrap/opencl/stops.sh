@@ -12,9 +12,9 @@ start_daemon
 "$ctl" --arbiter "$socket" device set cpu:0 slice=2ms >/dev/null
 export GPUSHARE_ARBITER=$socket OPENCL_LAYERS=$layer GPUSHARE_VERBOSE=1
 # Each sees to it that the other one is asked to stop.
-GPUSHARE_OPENCL_MODE=workers timeout 300 "$stops" 1000000 >/dev/null 2>&1 &
+GPUSHARE_CUT=workers timeout 300 "$stops" 1000000 >/dev/null 2>&1 &
 pids+=($!)
-GPUSHARE_OPENCL_MODE=workers timeout 300 "$stops" 40 >"$dir/out" 2>"$dir/err"
+GPUSHARE_CUT=workers timeout 300 "$stops" 40 >"$dir/out" 2>"$dir/err"
 verdict $? "each group is done once: $(cat "$dir/out")" "$dir/out"
 grep -q 'kernel k: workers$' "$dir/err"
 verdict $? "it was done by workers" "$dir/err"
@@ -31,7 +31,7 @@ kill "${pids[1]}" 2>/dev/null
 unset GPUSHARE_VERBOSE
 "$ctl" device set cpu:0 seats=2 units=2 unit-threads=64
 unset OPENCL_LAYERS
-export GPUSHARE_OPENCL_MODE=workers
+export GPUSHARE_CUT=workers
 begin left -- "$O/tests/wrap/opencl/look" busy 600
 begin right -- "$O/tests/wrap/opencl/look" busy 600
 dealt() {

@@ -24,7 +24,7 @@ ln -s "$dir/usr/lib/gpushare/gpushare.lay" "$dir/layers/"
 # run FILE LAYERS [VARIABLE=VALUE...]: what a program prints, and beside it what is said
 run() {
 	tests/xform/opencl/newer-pocl env -u OPENCL_LAYERS OPENCL_LAYER_PATH="$2" GPUSHARE_ARBITER=none \
-		GPUSHARE_CACHE=off GPUSHARE_VERBOSE=1 GPUSHARE_OPENCL_MODE=slice "${@:3}" \
+		GPUSHARE_CACHE=off GPUSHARE_VERBOSE=1 GPUSHARE_CUT=slice "${@:3}" \
 		timeout -k 5 300 "$O/tests/wrap/opencl/api" user_event_in_order barriers_and_local_memory >"$1" 2>"$1.err"
 }
 plan 5

@@ -50,8 +50,9 @@ only_survivors() { [ "$(clients)" = 2 ]; }
 stuck=0 left=0
 for i in $(seq "$kills"); do
 	mode=(auto slice whole)
-	GPUSHARE_GROUP=victims GPUSHARE_OPENCL_MODE=${mode[i % 3]} OPENCL_LAYERS=$layer \
-		GPUSHARE_OPENCL_CUTS=$([ $((i % 2)) = 0 ] || echo "$seed") "$look" busy 600 >/dev/null 2>&1 &
+	GPUSHARE_GROUP=victims OPENCL_LAYERS=$layer \
+		GPUSHARE_CUT=${mode[i % 3]}$([ $((i % 2)) = 0 ] || echo ",random=$seed") \
+		"$look" busy 600 >/dev/null 2>&1 &
 	victim=$!
 	# One in four before it has come that far.
 	[ $((RANDOM % 4)) = 0 ] || eventually has victims grants "$(of victims grants)"

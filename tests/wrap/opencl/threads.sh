@@ -19,7 +19,7 @@ run() {
 	mkfifo "$dir/go"
 	exec 3<>"$dir/go"
 	: >"$dir/spied"
-	env GPUSHARE_ARBITER=none GPUSHARE_CACHE=off GPUSHARE_OPENCL_MODE=slice \
+	env GPUSHARE_ARBITER=none GPUSHARE_CACHE=off GPUSHARE_CUT=slice \
 		SPY_OUT="$dir/spied" OPENCL_LAYERS="$spy:$layer" "$@" \
 		<"$dir/go" >"$dir/$name" 2>"$dir/$name.err" 3>&- 4>&- &
 	pid=$!
@@ -148,7 +148,7 @@ for key in cpu:0 cpu:1; do "$ctl" --arbiter "$socket" device add $key >/dev/null
 "$ctl" --arbiter "$socket" device set cpu:0 grace=2000s
 : >"$dir/held"
 alone blocked
-run out GPUSHARE_ARBITER="$socket" GPUSHARE_OPENCL_MODE=auto SPY_BLOCK=1 "$stalls" blocked
+run out GPUSHARE_ARBITER="$socket" GPUSHARE_CUT=auto SPY_BLOCK=1 "$stalls" blocked
 ends 60 && diff "$dir/want" "$dir/out" >"$dir/diff"
 verdict $? "a driver that waits in an enqueue for a launch doesn't keep it from being launched" "$dir/out.err"
 
@@ -173,7 +173,7 @@ verdict $? "and doesn't wait for that: $took us"
 # PoCL 3.1 may hang in workers (see wrap/opencl/workers.c).
 alone devices
 for _ in 1 2 3; do
-	run out GPUSHARE_ARBITER="$socket" GPUSHARE_OPENCL_MODE=workers "$stalls" devices
+	run out GPUSHARE_ARBITER="$socket" GPUSHARE_CUT=workers "$stalls" devices
 	eventually said out enqueued && eventually waits
 	asks=$?
 	echo >&3

@@ -53,7 +53,7 @@ one() {
 	local out=$dir/$1/$2
 	mkdir -p "$(dirname "$out")"
 	if [ "$1" != off ]; then
-		export OPENCL_LAYERS=$layer GPUSHARE_OPENCL_MODE=$1 GPUSHARE_OPENCL_CUTS=$seed
+		export OPENCL_LAYERS=$layer GPUSHARE_CUT=$1,random=$seed
 		export GPUSHARE_VERBOSE=1
 	fi
 	cd "$top/tests/cl" || return

@@ -3,7 +3,7 @@
 # as well, so it is held to libgpushare's rules, and carries that library in it.
 # It is left out where OpenCL's headers aren't.
 opencl-headers := $(wildcard /usr/include/CL/cl_layer.h)
-opencl-src := $(wildcard wrap/opencl/*.c wrap/launch/*.c xform/opencl/*.c xform/spirv/*.c) \
+opencl-src := $(wildcard wrap/opencl/*.c wrap/launch/*.c xform/opencl/*.c xform/spirv/*.c xform/flow/*.c) \
 	xform/common.c xform/reserved.c
 opencl-so := $(O)/lib/gpushare/libgpushare-opencl.so
 cflags-wrap/opencl = $(ulib-flags) $(ulib-tsan)

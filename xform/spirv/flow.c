@@ -20,7 +20,7 @@ static bool ends_block(uint32_t op)
 	return op >= OP_BRANCH && op <= OP_UNREACHABLE;
 }
 
-static void add_edge(struct flow *k, struct block *b, uint32_t at, uint32_t i)
+static void add_edge(struct graph *k, struct block *b, uint32_t at, uint32_t i)
 {
 	struct spv *s = k->s;
 	uint32_t id = s->w[at + i], to = id < s->bound ? s->block_of[id] : NONE;
@@ -36,7 +36,7 @@ static void add_edge(struct flow *k, struct block *b, uint32_t at, uint32_t i)
 	b->n_succ++;
 }
 
-static void find_edges(struct flow *k, struct block *b)
+static void find_edges(struct graph *k, struct block *b)
 {
 	struct spv *s = k->s;
 	uint32_t at = b->last, len = len_of(s, at), i, step_words, type, def;
@@ -61,7 +61,7 @@ static void find_edges(struct flow *k, struct block *b)
 	}
 }
 
-static bool find_blocks(struct flow *k)
+static bool find_blocks(struct graph *k)
 {
 	struct spv *s = k->s;
 	uint32_t at, cap = 0, open = NONE, i;
@@ -97,7 +97,7 @@ static bool find_blocks(struct flow *k)
 	return !s->err;
 }
 
-static bool find_preds(struct flow *k)
+static bool find_preds(struct graph *k)
 {
 	uint32_t i, e;
 
@@ -120,7 +120,7 @@ static bool find_preds(struct flow *k)
 }
 
 /* Strongly connected components, Tarjan's way without recursion: what lies in loops. */
-static void find_loops(struct flow *k)
+static void find_loops(struct graph *k)
 {
 	uint32_t *call = k->stack, *path = k->post, n_call = 0, n_path = 0, count = 0, root, e, v;
 
@@ -170,7 +170,7 @@ static void find_loops(struct flow *k)
 }
 
 /* Depth first over the reverse graph, from all blocks that leave the function. */
-static void order_reverse(struct flow *k)
+static void order_reverse(struct graph *k)
 {
 	uint32_t *call = k->stack, *at = k->stack + k->n + 1, n, root;
 
@@ -204,7 +204,7 @@ static void order_reverse(struct flow *k)
 }
 
 /* The nearest block that both paths to the exit pass; NONE: only the exit itself. */
-static uint32_t meet(struct flow *k, uint32_t a, uint32_t b)
+static uint32_t meet(struct graph *k, uint32_t a, uint32_t b)
 {
 	while (a != b && a != NONE && b != NONE && step(k)) {
 		if (k->b[a].order < k->b[b].order)
@@ -219,7 +219,7 @@ static uint32_t meet(struct flow *k, uint32_t a, uint32_t b)
  * Immediate post-dominators, as in 'A Simple, Fast Dominance Algorithm' (Cooper, Harvey,
  * Kennedy), over the reverse graph. Blocks from which nothing leaves have none.
  */
-static void find_ipdoms(struct flow *k)
+static void find_ipdoms(struct graph *k)
 {
 	uint32_t i, e;
 
@@ -249,7 +249,7 @@ static void find_ipdoms(struct flow *k)
 	} while (k->changed && !k->lost);
 }
 
-bool flow_marked(const struct flow *k, uint32_t at, uint8_t m)
+bool flow_marked(const struct graph *k, uint32_t at, uint8_t m)
 {
 	const struct spv *s = k->s;
 	uint32_t op = op_of(s, at), len = len_of(s, at), r = result_at(op), i, to;
@@ -262,7 +262,7 @@ bool flow_marked(const struct flow *k, uint32_t at, uint8_t m)
 	return false;
 }
 
-void flow_mark(struct flow *k, uint32_t id, uint8_t m)
+void flow_mark(struct graph *k, uint32_t id, uint8_t m)
 {
 	if (k->s->marks[id] & m)
 		return;
@@ -278,7 +278,7 @@ bool flow_reads_pointer(const struct spv *s, uint32_t at)
 	return false;
 }
 
-static void mark_operands(struct flow *k, uint32_t at, uint8_t m)
+static void mark_operands(struct graph *k, uint32_t at, uint8_t m)
 {
 	struct spv *s = k->s;
 	uint32_t op = op_of(s, at), len = len_of(s, at), r = result_at(op), i, to;
@@ -296,7 +296,7 @@ static void mark_operands(struct flow *k, uint32_t at, uint8_t m)
  * Variables of the function that are loaded from and stored to, and nothing else; but
  * for a pointer of another type that only says where their life begins and ends.
  */
-static void find_escapes(struct flow *k)
+static void find_escapes(struct graph *k)
 {
 	struct spv *s = k->s;
 	uint32_t at;
@@ -320,7 +320,7 @@ static bool is_local_variable(const struct spv *s, uint32_t id)
 			 BIT(B_LOCAL_LINEAR) | BIT(B_SUBGROUP))
 
 /* Does the value that an instruction gives vary among the items, operands aside? */
-static bool source(const struct flow *k, uint32_t at)
+static bool source(const struct graph *k, uint32_t at)
 {
 	const struct spv *s = k->s;
 	uint32_t op = op_of(s, at), from;
@@ -359,7 +359,7 @@ static bool uniform_result(const struct spv *s, uint32_t at)
 }
 
 /* All between a branch that varies and where its paths are one again. */
-static void spread(struct flow *k, uint32_t from)
+static void spread(struct graph *k, uint32_t from)
 {
 	struct spv *s = k->s;
 	uint32_t n = 0, i, e, at, stop = k->b[from].ipdom;
@@ -397,7 +397,7 @@ static void spread(struct flow *k, uint32_t from)
 	}
 }
 
-static void find_divergence(struct flow *k)
+static void find_divergence(struct graph *k)
 {
 	struct spv *s = k->s;
 	uint32_t i, at, op, r;
@@ -445,11 +445,11 @@ static void find_divergence(struct flow *k)
 
 void spv_flow(struct spv *s, struct fn *f)
 {
-	struct flow k = { .s = s, .f = f };
+	struct graph k = { .s = s, .f = f };
 
 	if (find_blocks(&k) && find_preds(&k)) {
 		find_loops(&k);
-		flow_find_waits(&k);
+		spv_find_waits(&k);
 		if (f->uses & U_BARRIER) {
 			find_ipdoms(&k);
 			find_divergence(&k);

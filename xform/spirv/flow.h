@@ -9,12 +9,9 @@
 /* Of one function; beyond it the worst is assumed. */
 #define MAX_STEPS	20000000u
 
-#define M_TAINTED	1	/* comes of a poll */
-#define M_VARIES	2	/* may differ among the items of a group */
-#define M_ESCAPES	4	/* a variable whose pointer goes elsewhere */
-#define M_USED		8	/* by more than the marks of a variable's life */
-#define M_SEEN		16	/* fresh values: looked into */
-#define M_RETRY		32	/* of a compare-and-exchange that is tried with what is new */
+#define M_VARIES	1	/* may differ among the items of a group */
+#define M_ESCAPES	2	/* a variable whose pointer goes elsewhere */
+#define M_USED		4	/* by more than the marks of a variable's life */
 
 struct block {
 	uint32_t word, last;	/* its OpLabel, its terminator */
@@ -23,11 +20,10 @@ struct block {
 	uint32_t ipdom;		/* NONE: none */
 	uint32_t low, index, scc;
 	bool in_loop, under;	/* under: a branch that varies decides on it */
-	bool fresh;		/* what a compare-and-exchange expects is read here */
 	uint8_t seen;
 };
 
-struct flow {
+struct graph {
 	struct spv *s;
 	struct fn *f;
 	struct block *b;
@@ -38,7 +34,7 @@ struct flow {
 	bool changed, lost;
 };
 
-static inline bool step(struct flow *k)
+static inline bool step(struct graph *k)
 {
 	if (++k->steps > MAX_STEPS)
 		k->lost = true;
@@ -46,10 +42,10 @@ static inline bool step(struct flow *k)
 }
 
 /* Has one of the operands of an instruction the mark? */
-bool flow_marked(const struct flow *k, uint32_t at, uint8_t m);
-void flow_mark(struct flow *k, uint32_t id, uint8_t m);
+bool flow_marked(const struct graph *k, uint32_t at, uint8_t m);
+void flow_mark(struct graph *k, uint32_t id, uint8_t m);
 bool flow_reads_pointer(const struct spv *s, uint32_t at);	/* an OpExtInst */
-/* waits.c: U_WAITS, U_POLLS */
-void flow_find_waits(struct flow *k);
+/* waits.c: U_WAITS, U_POLLS, fn.tries */
+void spv_find_waits(struct graph *k);
 
 #endif

@@ -2,7 +2,7 @@
 # The transformer for SPIR-V.
 
 spirv-c := $(addprefix xform/spirv/,read.c facts.c flow.c waits.c write.c workers.c transform.c) \
-	xform/reserved.c
+	xform/reserved.c $(flow-c)
 
 $(call archive,libgsspirv.a,$(spirv-c))
 all-y += $(O)/libgsspirv.a

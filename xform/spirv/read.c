@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "spv.h"
+#include "xform/flow/flow.h"
 #include "../reserved.h"
 
 #define MAGIC		0x07230203u
@@ -742,6 +743,8 @@ void spv_read(struct spv *s)
 	spv_room(s, &s->block_of, &cap, s->bound, sizeof(*s->block_of));
 	cap = 0;
 	spv_room(s, &s->marks, &cap, s->bound, sizeof(*s->marks));
+	cap = 0;
+	spv_room(s, &s->values, &cap, s->bound, sizeof(*s->values));
 	if (s->err)
 		return;
 	read_all(s);

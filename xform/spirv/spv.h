@@ -35,12 +35,15 @@ enum {
 	OP_PTR_CAST_TO_GENERIC = 121, OP_GENERIC_CAST_TO_PTR_EXPLICIT = 123, OP_BITCAST = 124,
 	OP_I_ADD = 128,
 	OP_I_SUB = 130, OP_I_MUL = 132, OP_U_DIV = 134, OP_U_MOD = 137, OP_BITWISE_OR = 197,
-	OP_LOGICAL_AND = 167, OP_LOGICAL_NOT = 168, OP_SELECT = 169, OP_I_EQUAL = 170,
-	OP_I_NOT_EQUAL = 171, OP_U_GREATER_THAN_EQUAL = 174, OP_U_LESS_THAN = 176,
+	OP_LOGICAL_OR = 166, OP_LOGICAL_AND = 167, OP_LOGICAL_NOT = 168, OP_SELECT = 169,
+	OP_I_EQUAL = 170,
+	OP_I_NOT_EQUAL = 171, OP_U_GREATER_THAN = 172, OP_U_GREATER_THAN_EQUAL = 174,
+	OP_U_LESS_THAN = 176, OP_S_LESS_THAN_EQUAL = 179,
 	OP_CONTROL_BARRIER = 224, OP_MEMORY_BARRIER = 225,
 	OP_ATOMIC_LOAD = 227, OP_ATOMIC_STORE = 228, OP_ATOMIC_EXCHANGE = 229,
 	OP_ATOMIC_COMPARE_EXCHANGE = 230, OP_ATOMIC_COMPARE_EXCHANGE_WEAK = 231,
-	OP_ATOMIC_I_INCREMENT = 232, OP_ATOMIC_I_ADD = 234, OP_ATOMIC_U_MIN = 237,
+	OP_ATOMIC_I_INCREMENT = 232, OP_ATOMIC_I_DECREMENT = 233, OP_ATOMIC_I_ADD = 234,
+	OP_ATOMIC_I_SUB = 235, OP_ATOMIC_S_MIN = 236, OP_ATOMIC_U_MIN = 237,
 	OP_ATOMIC_AND = 240, OP_ATOMIC_XOR = 242, OP_PHI = 245,
 	OP_LOOP_MERGE = 246, OP_SELECTION_MERGE = 247, OP_LABEL = 248, OP_BRANCH = 249,
 	OP_BRANCH_CONDITIONAL = 250, OP_SWITCH = 251, OP_KILL = 252, OP_RETURN = 253,
@@ -129,6 +132,7 @@ struct fn {
 	uint8_t seen;		/* 1: its callees are being done, 2: done */
 	bool entry, called;
 	bool uniform;		/* its parameters are the same for all work-items */
+	bool tries;		/* gives what a compare-and-exchange that was tried found */
 };
 
 struct call {
@@ -184,6 +188,7 @@ struct spv {
 	uint32_t *fn_of_id;	/* index + 1 */
 	uint32_t *block_of;	/* per label's id: its block, in the function at hand */
 	uint8_t *marks;		/* per id: flow.c's */
+	struct flow_value *values;	/* the same: waits.c's */
 	bool has_int64;
 	bool has_volatile, all_volatile;	/* some pointers; members of structures */
 	size_t memory, max_memory;

@@ -317,6 +317,7 @@ static void forget(struct spv *s)
 	free(s->fn_of_id);
 	free(s->block_of);
 	free(s->marks);
+	free(s->values);
 	free(s);
 }
 

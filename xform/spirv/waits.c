@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops that wait for other work-groups.
- *
- * U_WAITS: a branch inside a loop depends on memory that other work-groups may change:
- * a volatile or atomic read, a plain one in a loop with a fence on global memory, or an
- * atomic operation. Not meant are atomic_add of a number in a loop (a queue: each turn
- * moves on) and a loop that ends as a compare-and-exchange succeeds that expects what is
- * read anew at each turn (whoever fails, another has succeeded).
+ * Loops that wait for other work-groups, U_WAITS: xform/flow says which, and here it is told
+ * what the instructions are. Variables of the function are values that are set and read as
+ * others are; all other memory is one kind.
  */
 #include "flow.h"
+#include "xform/flow/flow.h"
 
 static bool shared_memory(const struct spv *s, uint32_t pointer)
 {
@@ -68,90 +65,8 @@ static uint32_t reads_shared(const struct spv *s, uint32_t at, uint32_t *access)
 	return 0;
 }
 
-static bool is_exchange(uint32_t op)
-{
-	return op == OP_ATOMIC_COMPARE_EXCHANGE || op == OP_ATOMIC_COMPARE_EXCHANGE_WEAK;
-}
-
-#define ACCESS_VOLATILE	1u
-#define ACCESS_VISIBLE	0x10u	/* makes others' writes visible */
-
-/* An instruction whose result tells what other groups did. */
-static bool polls(const struct spv *s, uint32_t at)
-{
-	uint32_t op = op_of(s, at), pointer, access, v;
-
-	pointer = reads_shared(s, at, &access);
-	if (pointer)
-		return access & (ACCESS_VOLATILE | ACCESS_VISIBLE) || is_volatile(s, pointer);
-	if (op == OP_ATOMIC_FLAG_TEST_AND_SET)
-		return true;
-	if (op < OP_ATOMIC_LOAD || op > OP_ATOMIC_XOR || op == OP_ATOMIC_STORE ||
-	    !shared_memory(s, s->w[at + 3]))
-		return false;
-	if (is_exchange(op))
-		return !(s->marks[s->w[at + 2]] & M_RETRY);
-	if (op == OP_ATOMIC_I_INCREMENT || op == OP_ATOMIC_I_INCREMENT + 1)
-		return false;
-	/* a step, if it isn't one of nothing */
-	if (op == OP_ATOMIC_I_ADD || op == OP_ATOMIC_I_ADD + 1)
-		return !const_value(s, s->w[at + 6], &v) || !v;
-	return true;
-}
-
-/* Reads that see what others wrote behind a fence. */
-static bool fenced_read(const struct spv *s, uint32_t at)
-{
-	uint32_t op = op_of(s, at), access;
-
-	return reads_shared(s, at, &access) || (op >= OP_SAMPLED_IMAGE && op <= OP_IMAGE_READ);
-}
-
-static const struct fn *callee(const struct spv *s, uint32_t at)
-{
-	uint32_t fn = op_of(s, at) == OP_FUNCTION_CALL ? s->fn_of_id[s->w[at + 3]] : 0;
-
-	return fn ? &s->fns[fn - 1] : NULL;
-}
-
-static bool calls_polling(const struct spv *s, uint32_t at)
-{
-	const struct fn *g = callee(s, at);
-
-	return g && g->uses & U_POLLS;
-}
-
-static bool calls_reading(const struct spv *s, uint32_t at)
-{
-	const struct fn *g = callee(s, at);
-
-	return g && (g->read || g->uses & (U_READS_ANY | U_GLOBALS | U_IMAGE));
-}
-
-static bool calls_fencing(const struct spv *s, uint32_t at)
-{
-	const struct fn *g = callee(s, at);
-
-	return g && g->uses & U_FENCE;
-}
-
-static uint32_t block_at(const struct flow *k, uint32_t word)
-{
-	uint32_t low = 0, high = k->n;
-
-	while (high - low > 1) {
-		uint32_t mid = (low + high) / 2;
-
-		if (k->b[mid].word <= word)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* The function's own variable that a pointer points into; 0: none. */
-static uint32_t variable_of(const struct flow *k, uint32_t pointer)
+static uint32_t variable_of(const struct graph *k, uint32_t pointer)
 {
 	const struct spv *s = k->s;
 	uint32_t n, def, op;
@@ -164,198 +79,220 @@ static uint32_t variable_of(const struct flow *k, uint32_t pointer)
 		if (op == OP_VARIABLE)
 			return pointer;
 		if (op != OP_ACCESS_CHAIN && op != OP_IN_BOUNDS_ACCESS_CHAIN && op != OP_BITCAST &&
-		    op != OP_PTR_ACCESS_CHAIN && op != OP_IN_BOUNDS_PTR_ACCESS_CHAIN)
+		    op != OP_PTR_ACCESS_CHAIN && op != OP_IN_BOUNDS_PTR_ACCESS_CHAIN &&
+		    op != OP_COPY_OBJECT && op != OP_PTR_CAST_TO_GENERIC)
 			return 0;
 		pointer = s->w[def + 3];
 	}
 	return 0;
 }
 
-#define MAX_FRESH_DEPTH	40
+#define ACCESS_VOLATILE	1u
+#define ACCESS_VISIBLE	0x10u	/* makes others' writes visible */
 
-/*
- * Marks the blocks in which a value is read anew from memory that others may write, or
- * a variable that holds it is set. False: nothing of it is.
- */
-static bool find_fresh(struct flow *k, uint32_t id, uint32_t depth)
+/* Reads that see what others wrote behind a fence, or without one. */
+static uint32_t read_flags(const struct spv *s, uint32_t at)
 {
-	struct spv *s = k->s;
-	uint32_t def = s->ids[id].def, op = op_of(s, def), at, i, to, variable;
-	bool any = false;
+	uint32_t op = op_of(s, at), access, pointer = reads_shared(s, at, &access);
 
-	if (def < k->f->label || def >= k->f->end || s->marks[id] & M_SEEN ||
-	    depth > MAX_FRESH_DEPTH || !step(k))
-		return false;
-	s->marks[id] |= M_SEEN;
-	variable = op == OP_LOAD ? variable_of(k, s->w[def + 3]) : 0;
-	if (variable) {
-		for (at = k->f->label; at < k->f->end && step(k); at += len_of(s, at)) {
-			bool sets = false;
-
-			if (op_of(s, at) == OP_STORE && variable_of(k, s->w[at + 1]) == variable)
-				sets = find_fresh(k, s->w[at + 2], depth + 1);
-			/* and what it is handed to may set it */
-			for (i = 4; op_of(s, at) == OP_FUNCTION_CALL && i < len_of(s, at); i++)
-				sets |= variable_of(k, s->w[at + i]) == variable;
-			if (op_of(s, at) == OP_COPY_MEMORY || op_of(s, at) == OP_COPY_MEMORY_SIZED)
-				sets = variable_of(k, s->w[at + 1]) == variable;
-			if (sets)
-				k->b[block_at(k, at)].fresh = any = true;
-		}
-		return any;
-	}
-	if ((op >= OP_ATOMIC_LOAD && op <= OP_ATOMIC_XOR) || fenced_read(s, def) ||
-	    calls_reading(s, def)) {
-		k->b[block_at(k, def)].fresh = true;
-		return true;
-	}
-	to = literals_from(op) < len_of(s, def) ? literals_from(op) : len_of(s, def);
-	for (i = 3; i < to && result_at(op) == 2; i++)
-		if (s->w[def + i] < s->bound && !spv_is_number(s, def, i))
-			any |= find_fresh(k, s->w[def + i], depth + 1);
-	return any;
+	if (pointer && (access & (ACCESS_VOLATILE | ACCESS_VISIBLE) || is_volatile(s, pointer)))
+		return FLOW_POLLS;
+	return pointer || (op >= OP_SAMPLED_IMAGE && op <= OP_IMAGE_READ) ? FLOW_READS : 0;
 }
 
-/* Is there a way round from a block to itself that meets no fresh one? */
-static bool goes_round_stale(struct flow *k, uint32_t from)
+/* A step of a counter, if it isn't one of nothing. */
+static int8_t step_of(const struct spv *s, uint32_t at)
 {
-	uint32_t n = 0, i, e;
+	uint32_t op = op_of(s, at), v;
 
-	if (k->b[from].fresh)
-		return false;
-	for (i = 0; i < k->n && step(k); i++)
-		k->b[i].seen = 0;
-	k->stack[n++] = from;
-	while (n && step(k)) {
-		const struct block *b = &k->b[k->stack[--n]];
-
-		for (e = 0; e < b->n_succ; e++) {
-			uint32_t t = k->edges[b->succ + e];
-
-			if (t == from)
-				return true;
-			if (!k->b[t].seen && !k->b[t].fresh)
-				k->stack[n++] = t;
-			k->b[t].seen = 1;
-		}
-	}
-	return false;
+	if (op == OP_ATOMIC_I_INCREMENT || op == OP_ATOMIC_I_DECREMENT)
+		return op == OP_ATOMIC_I_INCREMENT ? 1 : -1;
+	if ((op != OP_ATOMIC_I_ADD && op != OP_ATOMIC_I_SUB) ||
+	    !const_value(s, s->w[at + 6], &v) || !v)
+		return 0;
+	return (op == OP_ATOMIC_I_ADD) == ((int32_t)v > 0) ? 1 : -1;
 }
 
-/* Two operands that are one value: the same id, or loads of the same variable. */
-static bool same_value(const struct flow *k, uint32_t a, uint32_t b)
+static uint32_t atomic_flags(const struct spv *s, uint32_t at)
+{
+	switch (op_of(s, at)) {
+	case OP_ATOMIC_COMPARE_EXCHANGE:
+	case OP_ATOMIC_COMPARE_EXCHANGE_WEAK:
+		return FLOW_SWAPS;
+	case OP_ATOMIC_STORE:
+	case OP_ATOMIC_FLAG_CLEAR:
+		return FLOW_GIVES;
+	case OP_ATOMIC_EXCHANGE:
+	case OP_ATOMIC_S_MIN:
+	case OP_ATOMIC_U_MIN:
+	case OP_ATOMIC_AND:
+	case OP_ATOMIC_XOR:
+		return FLOW_POLLS | FLOW_GIVES;
+	default:
+		if (step_of(s, at))
+			return FLOW_COUNTS | (step_of(s, at) < 0 ? FLOW_GIVES : 0);
+		return FLOW_POLLS;
+	}
+}
+
+static uint32_t call_flags(const struct spv *s, uint32_t at)
+{
+	uint32_t fn = s->fn_of_id[s->w[at + 3]], flags = 0;
+	const struct fn *g;
+
+	if (!fn)
+		return 0;
+	g = &s->fns[fn - 1];
+	if (g->uses & U_POLLS)
+		flags |= FLOW_POLLS;
+	if (g->read || g->uses & (U_READS_ANY | U_GLOBALS | U_IMAGE))
+		flags |= FLOW_READS;
+	if (g->uses & U_FENCE)
+		flags |= FLOW_FENCE;
+	if (g->uses & U_ATOMIC)
+		flags |= FLOW_GIVES;
+	return flags | (g->tries ? FLOW_TRIES : 0);
+}
+
+static uint32_t compare_flags(uint32_t op)
+{
+	switch (op) {
+	case OP_I_EQUAL:
+		return FLOW_EQUAL;
+	case OP_I_NOT_EQUAL:
+		return FLOW_UNEQUAL;
+	case OP_LOGICAL_NOT:
+		return FLOW_NOT;
+	case OP_LOGICAL_AND:
+		return FLOW_AND;
+	case OP_LOGICAL_OR:
+		return FLOW_OR;
+	case OP_I_ADD:
+	case OP_I_SUB:
+		return FLOW_ADDS;
+	case OP_PHI:
+	case OP_SELECT:
+		return FLOW_JOINS;
+	case OP_COPY_OBJECT:
+	case OP_BITCAST:
+		return FLOW_COPIES;
+	}
+	if (op >= OP_U_LESS_THAN && op <= OP_S_LESS_THAN_EQUAL)
+		return FLOW_LESS;
+	return op >= OP_U_GREATER_THAN && op < OP_U_LESS_THAN ? FLOW_MORE : 0;
+}
+
+static uint32_t flags_of(const struct graph *k, uint32_t at)
 {
 	const struct spv *s = k->s;
-	uint32_t d = s->ids[a].def, e = s->ids[b].def;
+	uint32_t op = op_of(s, at);
 
-	return a == b || (op_of(s, d) == OP_LOAD && op_of(s, e) == OP_LOAD &&
-			  s->w[d + 3] == s->w[e + 3]);
+	if (op == OP_BRANCH_CONDITIONAL)
+		return FLOW_BRANCH;
+	if (op == OP_ATOMIC_FLAG_TEST_AND_SET)
+		return FLOW_POLLS | FLOW_GIVES;
+	if ((op >= OP_ATOMIC_LOAD && op <= OP_ATOMIC_XOR) || op == OP_ATOMIC_FLAG_CLEAR)
+		return shared_memory(s, s->w[at + (result_at(op) ? 3 : 1)]) ?
+		       atomic_flags(s, at) : 0;
+	if (op == OP_FUNCTION_CALL)
+		return call_flags(s, at);
+	if (op == OP_STORE)	/* into a part of a variable, or somewhere */
+		return variable_of(k, s->w[at + 1]) == s->w[at + 1] ? FLOW_COPIES : FLOW_MAYBE;
+	if (op == OP_LOAD && variable_of(k, s->w[at + 3]) == s->w[at + 3])
+		return FLOW_COPIES;
+	return read_flags(s, at) | (spv_is_fence(s, at) ? FLOW_FENCE : 0) | compare_flags(op) |
+		(op == OP_COPY_MEMORY || op == OP_COPY_MEMORY_SIZED ? FLOW_MAYBE : 0);
 }
 
-/*
- * A compare-and-exchange that changes something, and expects what is read anew, from
- * memory that others may write, whenever it is tried again.
- */
-static void mark_retry(struct flow *k, uint32_t at)
+static bool is_far(const struct spv *s, uint32_t at)
 {
-	struct spv *s = k->s;
-	uint32_t i, at2, r;
+	uint32_t op = op_of(s, at);
 
-	if (same_value(k, s->w[at + 7], s->w[at + 8]))
-		return;
-	for (i = 0; i < k->n && step(k); i++)
-		k->b[i].fresh = false;
-	for (at2 = k->f->label; at2 < k->f->end && step(k); at2 += len_of(s, at2)) {
-		r = result_at(op_of(s, at2));
-		if (r)
-			s->marks[s->w[at2 + r]] &= ~M_SEEN;
-	}
-	if (find_fresh(k, s->w[at + 8], 0) && !goes_round_stale(k, block_at(k, at)))
-		s->marks[s->w[at + 2]] |= M_RETRY;
+	if (op == OP_STORE || op == OP_COPY_MEMORY || op == OP_COPY_MEMORY_SIZED)
+		return storage_of(s, s->w[at + 1]) != STORAGE_FUNCTION;
+	return op == OP_ATOMIC_STORE || (op == OP_EXT_INST && flow_reads_pointer(s, at)) ||
+	       (op == OP_FUNCTION_CALL && call_flags(s, at) & (FLOW_POLLS | FLOW_READS));
 }
 
-/* Does a loop go on where such a compare-and-exchange succeeds, and end where it fails? */
-static bool goes_on_by_success(const struct flow *k, const struct block *b)
+/* What an instruction sets: its result, where it writes to, what it hands to a function. */
+static void tell_defs(struct graph *k, struct flow *f, uint32_t at)
 {
 	const struct spv *s = k->s;
-	uint32_t cond, def, n = 0, won, lost;
-	bool equal;
+	uint32_t op = op_of(s, at), i, v;
 
-	if (op_of(s, b->last) != OP_BRANCH_CONDITIONAL)
-		return false;
-	cond = s->w[b->last + 1];
-	for (def = s->ids[cond].def; op_of(s, def) == OP_LOGICAL_NOT && n < 64; n++)
-		def = s->ids[s->w[def + 3] < s->bound ? s->w[def + 3] : 0].def;
-	if ((op_of(s, def) != OP_I_EQUAL && op_of(s, def) != OP_I_NOT_EQUAL) ||
-	    len_of(s, def) < 5 || s->w[def + 3] >= s->bound || s->w[def + 4] >= s->bound ||
-	    !((s->marks[s->w[def + 3]] | s->marks[s->w[def + 4]]) & M_RETRY))
-		return false;
-	equal = (op_of(s, def) == OP_I_EQUAL) != (n & 1);
-	won = k->edges[b->succ + !equal];
-	lost = k->edges[b->succ + equal];
-	return k->b[won].low == b->low && k->b[lost].low != b->low;
+	if (result_at(op) == 2)
+		flow_def(f, s->w[at + 2]);
+	if (op == OP_STORE || op == OP_COPY_MEMORY || op == OP_COPY_MEMORY_SIZED) {
+		v = variable_of(k, s->w[at + 1]);
+		flow_def(f, v ? v : s->w[at + 1]);
+	}
+	for (i = 4; op == OP_FUNCTION_CALL && i < len_of(s, at); i++) {
+		v = variable_of(k, s->w[at + i]);
+		if (v)
+			flow_def(f, v);
+	}
 }
 
-void flow_find_waits(struct flow *k)
+static void tell(struct graph *k, struct flow *f, uint32_t at)
+{
+	const struct spv *s = k->s;
+	uint32_t op = op_of(s, at), len = len_of(s, at), r = result_at(op), i, to;
+	struct flow_op *o = flow_op(f, at);
+
+	o->flags = flags_of(k, at);
+	o->from = op == OP_LOAD ? FLOW_FAR : 0;
+	o->to = is_far(s, at) ? FLOW_FAR : 0;
+	if (o->flags & FLOW_COUNTS)
+		o->step = step_of(s, at);
+	if (o->flags & FLOW_SWAPS) {
+		o->address = s->w[at + 3];
+		o->puts = s->w[at + 7];
+		o->expects = s->w[at + 8];
+	}
+	if (op == OP_STORE)	/* what is stored comes first */
+		flow_use(f, s->w[at + 2]);
+	to = literals_from(op) < len ? literals_from(op) : len;
+	for (i = r ? r + 1 : 1; i < to; i++)
+		if (s->w[at + i] < s->bound && !spv_is_number(s, at, i))
+			flow_use(f, s->w[at + i]);
+	tell_defs(k, f, at);
+}
+
+static void tell_all(struct graph *k, struct flow *f)
+{
+	const struct spv *s = k->s;
+	uint32_t i, e, at;
+
+	for (i = 0; i < k->n && !f->err; i++) {
+		flow_block(f);
+		for (at = k->b[i].word; at <= k->b[i].last; at += len_of(s, at))
+			tell(k, f, at);
+	}
+	for (i = 0; i < k->n && !f->err; i++) {
+		for (e = 0; e < k->b[i].n_succ; e++)
+			flow_edge(f, i, k->edges[k->b[i].succ + e]);
+		at = k->b[i].last;
+		if (op_of(s, at) == OP_RETURN || op_of(s, at) == OP_RETURN_VALUE)
+			flow_edge(f, i, k->n);
+	}
+}
+
+void spv_find_waits(struct graph *k)
 {
 	struct spv *s = k->s;
-	bool control = false, any = false, memory = false, fenced = false;
-	uint32_t i, at, op, r, hit = 0;
+	struct flow f;
+	struct flow_waits w;
 
-	for (at = k->f->label; at < k->f->end; at += len_of(s, at))
-		if (is_exchange(op_of(s, at)))
-			mark_retry(k, at);
-	for (at = k->f->label; at < k->f->end; at += len_of(s, at))
-		any |= polls(s, at) || calls_polling(s, at);
-	for (i = 0; i < k->n; i++) {
-		for (at = k->b[i].word; at <= k->b[i].last && k->b[i].in_loop; at += len_of(s, at))
-			fenced |= spv_is_fence(s, at) || calls_fencing(s, at);
-		if (k->b[i].in_loop && goes_on_by_success(k, &k->b[i]))
-			hit = k->b[i].last;
-	}
+	flow_begin(&f, s->values, s->bound, s->max_memory - s->memory);
+	tell_all(k, &f);
 	/* what it reads, behind a fence of its own, it may give to a loop of its caller */
-	any |= k->f->uses & U_FENCE && (k->f->read || k->f->uses & U_READS_ANY);
-	if (k->lost || hit)
-		spv_use(k->f, U_WAITS, hit ? hit : k->f->word);
-	if (!any && !fenced)
-		return;
-	spv_use(k->f, U_POLLS, k->f->word);
-	do {
-		k->changed = false;
-		for (i = 0; i < k->n && step(k); i++) {
-			struct block *b = &k->b[i];
-
-			for (at = b->word; at <= b->last && step(k); at += len_of(s, at)) {
-				bool yes = flow_marked(k, at, M_TAINTED);
-
-				op = op_of(s, at);
-				r = result_at(op);
-				yes |= polls(s, at) || calls_polling(s, at);
-				yes |= fenced && b->in_loop &&
-					(fenced_read(s, at) || calls_reading(s, at));
-				yes |= control && b->in_loop && (op == OP_PHI || op == OP_STORE);
-				yes |= memory && op == OP_LOAD;
-				if (!yes)
-					continue;
-				if (r)
-					flow_mark(k, s->w[at + r], M_TAINTED);
-				if (op == OP_STORE || op == OP_COPY_MEMORY ||
-				    op == OP_COPY_MEMORY_SIZED) {
-					flow_mark(k, s->w[at + 1], M_TAINTED);
-					memory |= storage_of(s, s->w[at + 1]) != STORAGE_FUNCTION;
-				}
-				/* into memory that isn't followed */
-				memory |= calls_polling(s, at) || op == OP_ATOMIC_STORE ||
-					(fenced && calls_reading(s, at)) ||
-					(op == OP_EXT_INST && flow_reads_pointer(s, at));
-				if (b->in_loop && at == b->last && b->n_succ > 1) {
-					k->changed |= !control;
-					control = true;
-					hit = at;
-				}
-			}
-		}
-	} while (k->changed && !k->lost);
-	if (hit || k->lost)
-		spv_use(k->f, U_WAITS, hit ? hit : k->f->word);
+	flow_waits(&f, k->f->uses & U_FENCE && (k->f->read || k->f->uses & U_READS_ANY), &w);
+	flow_end(&f);
+	if (f.err)
+		spv_error(s, f.err, 0, "out of memory");
+	k->f->tries |= w.tries;
+	if (w.polls)
+		spv_use(k->f, U_POLLS, k->f->word);
+	if (w.waits)
+		spv_use(k->f, U_WAITS, w.place == FLOW_NONE ? k->f->word : w.place);
 }

@@ -29,7 +29,7 @@ $(O)/tests/wrap/opencl/fewer.so: $(call pic-objs,tests/wrap/opencl/fewer.c)
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
 
 # Stands for a driver that takes SPIR-V, with what it needs to know ours by.
-il-c := $(wildcard xform/opencl/*.c xform/spirv/*.c) xform/common.c xform/reserved.c
+il-c := $(wildcard xform/opencl/*.c xform/spirv/*.c xform/flow/*.c) xform/common.c xform/reserved.c
 $(O)/tests/wrap/opencl/il.so: $(call pic-objs,tests/wrap/opencl/il.c $(il-c)) xform/include/gsspirv.h
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $(call pic-objs,tests/wrap/opencl/il.c $(il-c))

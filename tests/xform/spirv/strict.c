@@ -403,6 +403,119 @@ TEST(compare_and_exchange)
 	CHECK(e);
 }
 
+/* What an exchange found, used otherwise than to see whether it succeeded. */
+TEST(exchanges_that_wait)
+{
+	const struct expect e[] = {
+		/* a bit that another has to clear */
+		{ WAIT, { .code = LOOP("OpLoad %uint %x %o\nOpBitwiseOr %uint %x1 %x %c1\n"
+				       SWAP("%x1", "%x") "OpBitwiseAnd %uint %b %y %c1\n"
+				       "OpINotEqual %bool %c %b %c0\n") } },
+		{ WAIT, { .code = LOOP("OpLoad %uint %x %o\nOpBitwiseOr %uint %x1 %x %c1\n"
+				       SWAP("%x1", "%x") "OpINotEqual %bool %lost %y %x\n"
+				       "OpBitwiseAnd %uint %b %y %c1\nOpINotEqual %bool %held %b %c0\n"
+				       "OpLogicalOr %bool %c %lost %held\n") } },
+		/* a semaphore: it goes on where there was nothing to take */
+		{ WAIT, { .code = K("OpBranch %loop\nOpLabel %loop\nOpLoad %uint %x %o\n"
+				    "OpISub %uint %x1 %x %c1\n" SWAP("%x1", "%x")
+				    "OpIEqual %bool %won %y %x\n"
+				    "OpBranchConditional %won %more %loop\nOpLabel %more\n"
+				    "OpIEqual %bool %c %x %c0\n"
+				    "OpBranchConditional %c %loop %out\nOpLabel %out\n") } },
+		{ WAIT, { .code = K("OpBranch %loop\nOpLabel %loop\nOpLoad %uint %x %o\n"
+				    "OpIEqual %bool %none %x %c0\n"
+				    "OpBranchConditional %none %loop %try\nOpLabel %try\n"
+				    "OpISub %uint %x1 %x %c1\n" SWAP("%x1", "%x")
+				    "OpINotEqual %bool %c %y %x\n"
+				    "OpBranchConditional %c %loop %out\nOpLabel %out\n") } },
+		/* a bit that another has to set */
+		{ WAIT, { .code = LOOP("OpLoad %uint %x %o\nOpBitwiseOr %uint %x1 %x %c1\n"
+				       SWAP("%c0", "%x1") "OpINotEqual %bool %c %y %x1\n") } },
+		/* read once, and set anew in each turn */
+		{ WAIT, { .code = HEAD "OpVariable %own %v 7\nOpLoad %v3 %g %gid\nOpLoad %uint %z %o\n"
+			  "OpBranch %loop\nOpLabel %loop\nOpStore %v %z\nOpLoad %uint %x %v\n" NEXT
+			  SWAP("%x1", "%x") "OpINotEqual %bool %c %y %x\n"
+			  "OpBranchConditional %c %loop %out\nOpLabel %out\n" TAIL } },
+		/* the loop is the caller's */
+		{ WAIT, { .code = "OpFunction %uint %f 0 %reader\nOpFunctionParameter %global %f_p\n"
+			  "OpLabel %f_entry\nOpLoad %uint %f_x %f_p\nOpBitwiseOr %uint %f_1 %f_x %c1\n"
+			  "OpAtomicCompareExchange %uint %f_y %f_p %c1 %c0 %c0 %f_1 %f_x\n"
+			  "OpReturnValue %f_y\nOpFunctionEnd\n"
+			  LOOP("OpFunctionCall %uint %x %f %o\nOpBitwiseAnd %uint %b %x %c1\n"
+			       "OpINotEqual %bool %c %b %c0\n") } },
+		/* a greatest value: it ends by itself, and so do several of them */
+		{ "", { .code = K("OpLoad %uint %first %o\nOpBranch %loop\nOpLabel %loop\n"
+				  "OpPhi %uint %x %first %entry %y %try\n"
+				  "OpULessThan %bool %c %x %n\n"
+				  "OpBranchConditional %c %try %out\nOpLabel %try\n" SWAP("%n", "%x")
+				  "OpIEqual %bool %won %y %x\n"
+				  "OpBranchConditional %won %out %loop\nOpLabel %out\n") } },
+		{ "", { .code = K("OpBranch %turn\nOpLabel %turn\nOpPhi %uint %i %c0 %entry %j %next\n"
+				  "OpLoad %uint %first %o\nOpBranch %loop\nOpLabel %loop\n"
+				  "OpPhi %uint %x %first %turn %y %try\n"
+				  "OpULessThan %bool %c %x %n\n"
+				  "OpBranchConditional %c %try %next\nOpLabel %try\n" SWAP("%n", "%x")
+				  "OpIEqual %bool %won %y %x\n"
+				  "OpBranchConditional %won %next %loop\nOpLabel %next\n"
+				  "OpIAdd %uint %j %i %c1\nOpULessThan %bool %d %j %n\n"
+				  "OpBranchConditional %d %turn %out\nOpLabel %out\n") } },
+	};
+
+	CHECK(e);
+}
+
+/* Counters that move on, to where the loop ends or away from there. */
+TEST(counters)
+{
+	const struct expect e[] = {
+		{ WAIT, { .code = LOOP("OpAtomicIIncrement %uint %x %o %c1 %c0\n"
+				       "OpINotEqual %bool %c %x %c0\n") } },
+		{ WAIT, { .code = LOOP("OpAtomicIIncrement %uint %x %o %c1 %c0\n"
+				       "OpUGreaterThanEqual %bool %c %x %n\n"
+				       "OpAtomicIDecrement %uint %z %o %c1 %c0\n") } },
+		{ WAIT, { .code = LOOP("OpAtomicISub %uint %x %o %c1 %c0 %c1\n"
+				       "OpAtomicIAdd %uint %z %o %c1 %c0 %c1\n"
+				       "OpSLessThanEqual %bool %c %x %c0\n") } },
+		{ WAIT, { .globals = "OpConstant %uint %less 0xffffffff\n",
+			  .code = LOOP("OpAtomicIAdd %uint %x %o %c1 %c0 %less\n"
+				       "OpUGreaterThan %bool %c %n %x\n") } },
+		{ "", { .code = LOOP("OpAtomicISub %uint %x %o %c1 %c0 %c1\n"
+				     "OpSGreaterThan %bool %c %x %c0\n") } },
+		{ "", { .code = LOOP("OpAtomicIIncrement %uint %x %o %c1 %c0\n"
+				     "OpUGreaterThan %bool %c %n %x\n") } },
+		/* the last one does more, in a loop that ends by itself */
+		{ "", { .code = K("OpBranch %loop\nOpLabel %loop\nOpPhi %uint %i %c0 %entry %j %next\n"
+				  "OpAtomicIIncrement %uint %x %o %c1 %c0\nOpIEqual %bool %last %x %n\n"
+				  "OpBranchConditional %last %more %next\nOpLabel %more\n"
+				  "OpStore %o %c1\nOpBranch %next\nOpLabel %next\n"
+				  "OpIAdd %uint %j %i %c1\nOpULessThan %bool %c %j %n\n"
+				  "OpBranchConditional %c %loop %out\nOpLabel %out\n") } },
+	};
+
+	CHECK(e);
+}
+
+/* The first free place of a table, or a lock of several. */
+#define PROBE(address, more) K("OpBranch %loop\nOpLabel %loop\n" \
+	"OpPhi %uint %i %n %entry %next %again\nOpInBoundsPtrAccessChain %global %p %o " address "\n" \
+	"OpAtomicCompareExchange %uint %y %p %c1 %c0 %c0 %n %c0\n" more \
+	"OpIEqual %bool %free %y %c0\nOpBranchConditional %free %out %other\nOpLabel %other\n" \
+	"OpIEqual %bool %mine %y %n\nOpBranchConditional %mine %out %again\nOpLabel %again\n" \
+	"OpIAdd %uint %j %i %c1\nOpBitwiseAnd %uint %next %j %c8\nOpBranch %loop\nOpLabel %out\n")
+
+TEST(claims)
+{
+	const struct expect e[] = {
+		{ "", { .code = PROBE("%i", "") } },
+		{ WAIT, { .code = PROBE("%n", "") } },
+		{ WAIT, { .code = PROBE("%i", "OpAtomicExchange %uint %z %o %c1 %c0 %c0\n") } },
+		{ WAIT, { .code = PROBE("%i", "OpAtomicStore %o %c1 %c0 %c0\n") } },
+		{ WAIT, { .code = PROBE("%i", "OpMemoryBarrier %c1 %fence_global\n") } },
+	};
+
+	CHECK(e);
+}
+
 #define ENTRIES	"OpEntryPoint 6 %k \"k\" %gid\nOpEntryPoint 6 %k2 \"other\" %gid\n"
 #define OTHER(body) "OpFunction %void %k2 0 %kernel\nOpFunctionParameter %global %o2\n" \
 	"OpFunctionParameter %uint %n2\nOpLabel %entry2\n" body TAIL

@@ -84,7 +84,7 @@ void gs_options_read(void)
 
 	if (__atomic_exchange_n(&done, true, __ATOMIC_RELAXED))
 		return;
-	text = secure_getenv(NAME);
+	text = secure_getenv("GPUSHARE_CUT");
 	if (text)
 		take_all(text);
 	refuse("GPUSHARE_OPENCL_MODE");

@@ -32,7 +32,7 @@
 #define FLOW_READS	0x00002u	/* what they may write: a poll, where there is a fence */
 #define FLOW_FENCE	0x00004u	/* makes plain reads behind it see their writes */
 #define FLOW_SWAPS	0x00008u	/* compare-and-exchange: of @expects against @puts */
-#define FLOW_COUNTS	0x00010u	/* adds a constant of @step's sign to what they may change */
+#define FLOW_COUNTS	0x00010u	/* adds a constant of @step's sign to what they change */
 #define FLOW_TRIES	0x00020u	/* a call that gives what such an exchange found */
 #define FLOW_GIVES	0x00040u	/* may put back what an exchange elsewhere looks for */
 /* and then what it does with values: */

@@ -38,7 +38,7 @@
 /* and then what it does with values: */
 #define FLOW_MAYBE	0x00100u	/* only sometimes, or to a part: else old values stay */
 #define FLOW_COPIES	0x00200u	/* gives its first use as it is */
-#define FLOW_JOINS	0x00400u	/* gives one of its uses as it is */
+#define FLOW_JOINS	0x00400u	/* gives one of its uses, by the way that was come; a phi */
 #define FLOW_EQUAL	0x00800u	/* whether its two uses are equal */
 #define FLOW_UNEQUAL	0x01000u
 #define FLOW_LESS	0x02000u	/* whether the first is less than the second, or equal */
@@ -58,7 +58,9 @@ struct flow_op {
 	uint32_t place;		/* the reader's word for where it stands */
 	uint32_t first;		/* into flow.refs: its uses, then its definitions */
 	uint32_t n_uses, n_defs;
-	uint32_t expects, puts, address;	/* FLOW_SWAPS; FLOW_NONE: a number */
+	uint32_t expects, puts;	/* FLOW_SWAPS; FLOW_NONE: a number */
+	uint32_t address;	/* of what it reads from memory; FLOW_NONE: not known */
+	uint64_t alike;		/* those of one number give the same of the same uses; 0: of none */
 	int8_t step;		/* FLOW_COUNTS: 1 or -1 */
 	uint8_t from, to;	/* kinds of memory that it reads and writes */
 	/* waits.c's */

@@ -9,10 +9,10 @@
  * Three things look like polls and aren't. The question to each is: does the thread come
  * to an end if all the others stop where they are?
  *
- * - A retry: a compare-and-exchange that expects what is read anew whenever it is tried
- *   again. It fails only if another thread has succeeded; alone it succeeds. So we look
- *   at the ways that are left where it has succeeded. A branch that goes by what it found
- *   waits if it lies in a circle of these, as in
+ * - A retry: a compare-and-exchange that expects what is read anew, where it is itself,
+ *   whenever it is tried again. It fails only if another thread has succeeded; alone it
+ *   succeeds. So we look at the ways that are left where it has succeeded. A branch that goes
+ *   by what it found waits if it lies in a circle of these, as in
  *
  *	do { e = *lock; y = CAS(lock, e, e | 1); } while (y & 1);
  *
@@ -28,6 +28,10 @@
  *   n)` ends, and `while (add(lock, 1) != 0)` doesn't.
  * - A claim: a compare-and-exchange at another address each time, as a hash table takes
  *   the first free place. If nothing in the function can free one, it waits for none.
+ *
+ * LIMIT. That each way round reads anew is asked of all reads together, not of each way by
+ * itself: a loop that reads on both of two ways and takes each time what it read on the other
+ * one, a turn ago, passes for a retry.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,6 +45,7 @@ enum { END_NOT_ASKED, END_OPEN, END_TRUE, END_FALSE };
 
 #define READS_NEW	(FLOW_POLLS | FLOW_READS | FLOW_SWAPS | FLOW_COUNTS | FLOW_TRIES)
 #define MAX_DEPTH	40
+#define MAX_SAME	8	/* each step may look at all uses of both */
 
 /* Where a value was made: by an instruction, or (n_ops + its number) before a block. */
 struct origin {
@@ -114,30 +119,106 @@ static bool same(struct origin a, struct origin b)
 	return a.value != FLOW_NONE && a.value == b.value && a.at == b.at;
 }
 
-/* Marks the blocks in which a value is read anew from memory; false: none. */
-static bool find_fresh(struct flow *f, uint32_t value, uint32_t depth)
+/* Is the value that instruction @a uses the same as that used by @b, computed twice or not? */
+static bool same_value(struct flow *f, uint32_t v, uint32_t a, uint32_t w, uint32_t b,
+		       uint32_t depth)
 {
-	uint32_t r = value < f->n_values ? f->value[value].maker : 0, i;
-	bool any = false;
+	struct origin o = origin_of(f, v, a), p = origin_of(f, w, b);
+	const struct flow_op *x, *y;
+	uint32_t i;
 
-	for (; r && depth < MAX_DEPTH && flow_step(f, 1); r = f->next[2 * (r - 1)]) {
-		uint32_t at = f->next[2 * (r - 1) + 1];
-		struct flow_op *op = &f->ops[at];
+	if (same(o, p))
+		return true;
+	if (o.value == FLOW_NONE || p.value == FLOW_NONE || o.at >= f->n_ops ||
+	    p.at >= f->n_ops || depth > MAX_SAME || !flow_step(f, 1))
+		return false;
+	x = &f->ops[o.at];
+	y = &f->ops[p.at];
+	if (!x->alike || x->alike != y->alike || x->n_uses != y->n_uses)
+		return false;
+	for (i = 0; i < x->n_uses; i++)
+		if (!same_value(f, f->refs[x->first + i], o.at, f->refs[y->first + i], p.at,
+				depth + 1))
+			return false;
+	return true;
+}
 
-		if (op->seen == f->stamp)
-			continue;
-		op->seen = f->stamp;
-		if (op->flags & READS_NEW) {
-			f->blocks[block_of(f, at)].mark = any = true;
-			continue;
-		}
-		for (i = 0; i < op->n_uses && op->flags & (FLOW_COPIES | FLOW_JOINS); i++) {
-			any |= find_fresh(f, f->refs[op->first + i], depth + 1);
-			if (op->flags & FLOW_COPIES)
-				break;
-		}
+/* Is instruction @at in the loop of @swap? Where that is in none, all are taken for it. */
+static bool is_inside(const struct flow *f, uint32_t at, uint32_t swap)
+{
+	const struct flow_block *b = &f->blocks[block_of(f, swap)];
+
+	return !b->in_loop || f->blocks[block_of(f, at)].loop == b->loop;
+}
+
+static bool is_made_inside(struct flow *f, uint32_t value, uint32_t swap)
+{
+	uint32_t r = value < f->n_values ? f->value[value].maker : 0;
+
+	for (; r && flow_step(f, 1); r = f->next[2 * (r - 1)])
+		if (is_inside(f, f->next[2 * (r - 1) + 1], swap))
+			return true;
+	return false;
+}
+
+/* By how many ways is a block come to from outside of its loop? */
+static uint32_t ways_in(struct flow *f, uint32_t block)
+{
+	uint32_t i, e, n = 0;
+
+	for (i = 0; i < f->n && flow_step(f, 1); i++)
+		for (e = f->blocks[i].edge; e < f->blocks[i].edge + f->blocks[i].n_edges; e++)
+			n += f->edges[e] == block && f->blocks[i].loop != f->blocks[block].loop;
+	return n;
+}
+
+static bool is_fresh(struct flow *f, uint32_t value, uint32_t swap, uint32_t depth);
+
+static bool gives_fresh(struct flow *f, uint32_t at, uint32_t swap, uint32_t depth)
+{
+	struct flow_op *op = &f->ops[at];
+	uint32_t i, old = 0;
+
+	if (op->flags & READS_NEW) {
+		if (op->address >= f->n_values || op->flags & FLOW_TRIES ||
+		    !same_value(f, op->address, at, f->ops[swap].address, swap, 0))
+			return false;
+		f->blocks[block_of(f, at)].mark = true;
+		return true;
 	}
-	return any;
+	if (op->flags & FLOW_COPIES)
+		return op->n_uses && is_fresh(f, f->refs[op->first], swap, depth + 1);
+	if (!(op->flags & FLOW_JOINS))
+		return false;
+	/* What comes from before the loop is for the first turn. */
+	for (i = op->first; i < op->first + op->n_uses; i++) {
+		if (!is_made_inside(f, f->refs[i], swap))
+			old++;
+		else if (!is_fresh(f, f->refs[i], swap, depth + 1))
+			return false;
+	}
+	return old <= ways_in(f, block_of(f, at)) && old < op->n_uses;
+}
+
+/*
+ * Is all that the value can be in the loop of an exchange read there, at the address of the
+ * exchange? Marks the blocks in which it is.
+ */
+static bool is_fresh(struct flow *f, uint32_t value, uint32_t swap, uint32_t depth)
+{
+	uint32_t r = value < f->n_values ? f->value[value].maker : 0, at;
+
+	if (depth > MAX_DEPTH || !is_made_inside(f, value, swap))
+		return false;
+	for (; r && flow_step(f, 1); r = f->next[2 * (r - 1)]) {
+		at = f->next[2 * (r - 1) + 1];
+		if (f->ops[at].seen == f->stamp || !is_inside(f, at, swap))
+			continue;
+		f->ops[at].seen = f->stamp;
+		if (!gives_fresh(f, at, swap, depth))
+			return false;
+	}
+	return !f->lost;
 }
 
 /* Is there a way round from a block to itself that meets no marked one? */
@@ -190,7 +271,7 @@ static void find_retry(struct flow *f, uint32_t at)
 	uint32_t i;
 
 	unmark(f);
-	if (!changes(f, at) || !find_fresh(f, f->ops[at].expects, 0) ||
+	if (!changes(f, at) || !is_fresh(f, f->ops[at].expects, at, 0) ||
 	    goes_round_unmarked(f, block_of(f, at)))
 		return;
 	f->ops[at].mark |= RETRY;

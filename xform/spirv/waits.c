@@ -171,7 +171,6 @@ static uint32_t compare_flags(uint32_t op)
 	case OP_I_SUB:
 		return FLOW_ADDS;
 	case OP_PHI:
-	case OP_SELECT:
 		return FLOW_JOINS;
 	case OP_COPY_OBJECT:
 	case OP_BITCAST:
@@ -214,6 +213,29 @@ static bool is_far(const struct spv *s, uint32_t at)
 	       (op == OP_FUNCTION_CALL && call_flags(s, at) & (FLOW_POLLS | FLOW_READS));
 }
 
+/* Where it reads; FLOW_NONE: not in one place that is known. */
+static uint32_t address_of(const struct spv *s, uint32_t at)
+{
+	uint32_t op = op_of(s, at);
+
+	if (op == OP_LOAD || (op >= OP_ATOMIC_LOAD && op <= OP_ATOMIC_XOR && result_at(op)))
+		return s->w[at + 3];
+	return op == OP_COPY_MEMORY ? s->w[at + 2] : FLOW_NONE;
+}
+
+/* What is computed from its operands alone, which are ids, and gives a type. */
+static uint64_t alike(const struct spv *s, uint32_t at)
+{
+	uint32_t op = op_of(s, at);
+
+	if ((op < OP_ACCESS_CHAIN || op > OP_PTR_ACCESS_CHAIN) &&
+	    op != OP_IN_BOUNDS_PTR_ACCESS_CHAIN && (op < OP_CONVERT_FIRST || op > OP_BITCAST) &&
+	    (op < OP_ARITHMETIC_FIRST || op > OP_ARITHMETIC_LAST) &&
+	    (op < OP_BITS_FIRST || op > OP_BITS_LAST))
+		return 0;
+	return (uint64_t)s->w[at + 1] << 16 | op;
+}
+
 /* What an instruction sets: its result, where it writes to, what it hands to a function. */
 static void tell_defs(struct graph *k, struct flow *f, uint32_t at)
 {
@@ -244,15 +266,17 @@ static void tell(struct graph *k, struct flow *f, uint32_t at)
 	o->to = is_far(s, at) ? FLOW_FAR : 0;
 	if (o->flags & FLOW_COUNTS)
 		o->step = step_of(s, at);
+	o->address = address_of(s, at);
+	o->alike = alike(s, at);
 	if (o->flags & FLOW_SWAPS) {
-		o->address = s->w[at + 3];
 		o->puts = s->w[at + 7];
 		o->expects = s->w[at + 8];
 	}
 	if (op == OP_STORE)	/* what is stored comes first */
 		flow_use(f, s->w[at + 2]);
 	to = literals_from(op) < len ? literals_from(op) : len;
-	for (i = r ? r + 1 : 1; i < to; i++)
+	/* a phi has pairs of a value and the block that it comes from */
+	for (i = r ? r + 1 : 1; i < to; i += op == OP_PHI ? 2 : 1)
 		if (s->w[at + i] < s->bound && !spv_is_number(s, at, i))
 			flow_use(f, s->w[at + i]);
 	tell_defs(k, f, at);

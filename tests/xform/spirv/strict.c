@@ -443,6 +443,37 @@ TEST(exchanges_that_wait)
 			  "OpReturnValue %f_y\nOpFunctionEnd\n"
 			  LOOP("OpFunctionCall %uint %x %f %o\nOpBitwiseAnd %uint %b %x %c1\n"
 			       "OpINotEqual %bool %c %b %c0\n") } },
+		/* read anew, but elsewhere: what it hands on is what another has to give */
+		{ WAIT, { .code = LOOP("OpInBoundsPtrAccessChain %global %q %o %c1\nOpLoad %uint %x %q\n"
+				       NEXT SWAP("%x1", "%x") "OpINotEqual %bool %c %y %x\n") } },
+		/* one of what was read and what wasn't */
+		{ WAIT, { .code = LOOP("OpLoad %uint %z %o\nOpULessThan %bool %d %z %n\n"
+				       "OpSelect %uint %x %d %c1 %z\n" NEXT SWAP("%x1", "%x")
+				       "OpINotEqual %bool %c %y %x\n") } },
+		{ WAIT, { .code = K("OpBranch %loop\nOpLabel %loop\nOpLoad %uint %z %o\n"
+				    "OpULessThan %bool %d %z %n\nOpBranchConditional %d %less %join\n"
+				    "OpLabel %less\nOpBranch %join\nOpLabel %join\n"
+				    "OpPhi %uint %x %z %loop %c1 %less\n" NEXT SWAP("%x1", "%x")
+				    "OpINotEqual %bool %c %y %x\n"
+				    "OpBranchConditional %c %loop %out\nOpLabel %out\n") } },
+		{ WAIT, { .code = HEAD "OpVariable %own %v 7\nOpLoad %v3 %g %gid\nOpBranch %loop\n"
+			  "OpLabel %loop\nOpLoad %uint %z %o\nOpStore %v %z\nOpStore %v %c1\n"
+			  "OpLoad %uint %x %v\n" NEXT SWAP("%x1", "%x")
+			  "OpINotEqual %bool %c %y %x\n"
+			  "OpBranchConditional %c %loop %out\nOpLabel %out\n" TAIL } },
+		/* a guess at first, and then what was found */
+		{ "", { .code = K("OpBranch %loop\nOpLabel %loop\nOpPhi %uint %x %c0 %entry %y %loop\n"
+				  NEXT SWAP("%x1", "%x") "OpINotEqual %bool %c %y %x\n"
+				  "OpBranchConditional %c %loop %out\nOpLabel %out\n") } },
+		/* the same place, computed twice */
+		{ "", { .code = LOOP("OpInBoundsPtrAccessChain %global %p1 %o %n\nOpLoad %uint %x %p1\n"
+				     NEXT "OpInBoundsPtrAccessChain %global %p2 %o %n\n"
+				     "OpAtomicCompareExchange %uint %y %p2 %c1 %c0 %c0 %x1 %x\n"
+				     "OpINotEqual %bool %c %y %x\n") } },
+		{ WAIT, { .code = LOOP("OpInBoundsPtrAccessChain %global %p1 %o %c1\nOpLoad %uint %x %p1\n"
+				       NEXT "OpInBoundsPtrAccessChain %global %p2 %o %n\n"
+				       "OpAtomicCompareExchange %uint %y %p2 %c1 %c0 %c0 %x1 %x\n"
+				       "OpINotEqual %bool %c %y %x\n") } },
 		/* a greatest value: it ends by itself, and so do several of them */
 		{ "", { .code = K("OpLoad %uint %first %o\nOpBranch %loop\nOpLabel %loop\n"
 				  "OpPhi %uint %x %first %entry %y %try\n"

@@ -97,7 +97,7 @@ void event_tell(struct gs_arbiter *arb, const struct gs_event *ev)
 	struct stream *s;
 
 	(void)arb;
-	gs_contract_event(&out, ev, is_new(ev),
+	gs_contract_event(&out, ev, ev->type == GS_EV_DEVICE && is_new(ev),
 			  c ? c->peer->pid : ev->client && d.acting ? d.acting->peer->pid : 0);
 	if (!out.type)
 		return;

@@ -89,8 +89,10 @@ static struct kclient *client_of(const struct gs_event *ev)
 static void fill(struct gpushare_event *out, const struct gs_event *ev)
 {
 	struct kclient *c = client_of(ev);
+	/* The arbiter tells of a new device before it is listed. */
+	bool new_device = ev->type == GS_EV_DEVICE && !gs_device_by_id(ev->device);
 
-	gs_contract_event(out, ev, !gs_device_by_id(ev->device), c ? pid_nr(c->pid) : 0);
+	gs_contract_event(out, ev, new_device, c ? pid_nr(c->pid) : 0);
 }
 
 /* The arbiter's callback, under gs.lock. */

@@ -183,6 +183,15 @@ struct gs_group {
 	struct list_head nodes, children, sibling, clients;
 };
 
+/*
+ * How what a node has is divided among those below it, see due.c: each gets its weight times
+ * @level; or, if their mins are more than @have, its part of these, of which the sum is @mins.
+ */
+struct gs_division {
+	u64 level, have, mins;
+	bool known;
+};
+
 /**
  * struct gs_node - a group on one device
  * @entity: its place in the queue of its parent's node
@@ -252,6 +261,7 @@ struct gs_node {
 	u32 eager_own;		/* clients of its own group that do */
 	u32 below, usable;	/* what they could use, and what its max lets them */
 	u8 eager;
+	struct gs_division division[2];	/* among these; as gs_node.queue */
 
 	struct gs_debts debts;	/* of who was in @queue[0] */
 };

@@ -13,8 +13,9 @@
  * is asked for always counts, as a client of its own if nobody of it wants some.
  *
  * COST. Who wants, and how much each could use, is looked up for all nodes of a device
- * at once, and kept for a while (KEPT) or until somebody comes, goes or is set. Then an
- * answer looks at those alone that compete on the group's way to the root.
+ * at once, and kept for a while (KEPT) or until somebody comes, goes or is set; and so is
+ * how each level divides. So to ask for all groups takes a look and a division of each level;
+ * for one that wants none, all levels on its way to the root are divided for it.
  *
  * Time on the device is in units of SEAT here: one seat all the time.
  */
@@ -75,6 +76,8 @@ static void forget(struct gs_node *node)
 	node->eager_below = NULL;
 	node->below = 0;
 	node->usable = 0;
+	node->division[0].known = false;
+	node->division[1].known = false;
 	node->eager_own = wanting(node);
 }
 
@@ -201,32 +204,40 @@ static u64 left_for(const struct field *f, u64 have)
 	return have - min(rest, tally(f, false, LEVEL_MOST).sum);
 }
 
-/* What of @have is due to @f->one. */
-static u64 divide(const struct field *f, u64 have)
+/* How those of @f->one's kind divide @have. */
+static struct gs_division divide(const struct field *f, u64 have)
 {
-	const struct rival *one = f->one;
-	u64 low = 0, high = LEVEL_MOST, level;
-	struct tally t;
+	bool idle = f->one->idle;
+	struct gs_division d = { .have = left_for(f, have), .known = true };
+	u64 low = 0, high = LEVEL_MOST;
+	struct tally t = tally(f, idle, 0);
 
-	have = left_for(f, have);
-	t = tally(f, one->idle, 0);
-	if (t.sum >= have)
-		return t.sum ? mul_u64_u64_div_u64(one->low, have, t.sum) : 0;
-	/* With no bound in the way, that's it: but for what each is rounded down by. */
-	level = div64_u64(have << LEVEL_BITS, t.weights);
-	t = tally(f, one->idle, level);
-	if (t.sum <= have && t.sum + t.n >= have)
-		return at_level(one, level);
-	if (tally(f, one->idle, LEVEL_MOST).sum <= have)
-		return one->high;
-	while (high - low > 1) {
-		level = low + (high - low) / 2;
-		if (tally(f, one->idle, level).sum <= have)
-			low = level;
-		else
-			high = level;
+	if (t.sum >= d.have) {
+		d.mins = max_t(u64, t.sum, 1);
+		return d;
 	}
-	return at_level(one, low);
+	/* With no bound in the way, that's it: but for what each is rounded down by. */
+	d.level = div64_u64(d.have << LEVEL_BITS, t.weights);
+	t = tally(f, idle, d.level);
+	if (t.sum <= d.have && t.sum + t.n >= d.have)
+		return d;
+	d.level = LEVEL_MOST;
+	if (tally(f, idle, d.level).sum <= d.have)
+		return d;
+	while (high - low > 1) {
+		d.level = low + (high - low) / 2;
+		if (tally(f, idle, d.level).sum <= d.have)
+			low = d.level;
+		else
+			high = d.level;
+	}
+	d.level = low;
+	return d;
+}
+
+static u64 part_of(const struct gs_division *d, const struct rival *r)
+{
+	return d->mins ? mul_u64_u64_div_u64(r->low, d->have, d->mins) : at_level(r, d->level);
 }
 
 /* -- the way down ---------------------------------------------------------- */
@@ -247,27 +258,37 @@ static u32 usable_with(const struct gs_group *group, const struct gs_device *dev
 	return usable;
 }
 
+/* What of the part of the group above @group it gets. @known: it is one of those who want some. */
+static u64 go_down(const struct gs_group *group, struct gs_device *dev, u32 usable, bool known,
+		   u64 part)
+{
+	struct gs_node *up = gs_node_find(group->parent, dev);
+	const struct gs_node *node = gs_node_find(group, dev);
+	struct rival one = rival_of(share_of(group, node), node, dev, usable);
+	struct gs_division own = { 0 }, *d = known ? &up->division[one.idle] : &own;
+
+	if (!d->known)
+		*d = divide(&(struct field) { .node = up, .of = node, .one = &one }, part);
+	return part_of(d, &one);
+}
+
 u32 gs_due(const struct gs_group *group, struct gs_device *dev, u64 now)
 {
 	const struct gs_node *node = gs_node_find(group, dev);
-	u32 usable[GS_DEPTH_MAX + 2], more = SEAT, depth = 0, i;
+	u32 usable[GS_DEPTH_MAX + 2], more, depth = 0, i;
 	const struct gs_group *at;
 	u64 part = whole(dev);
-	struct rival one;
+	bool known;
 
 	look(dev, max(now, dev->arb->now));
-	if (node && node->eager)
-		more = 0;
+	known = node && node->eager;
+	more = known ? 0 : SEAT;
 	for (at = group; at->parent; at = at->parent)
 		usable[depth++] = usable_with(at, dev, &more);
 	while (depth--) {
 		for (at = group, i = depth; i; i--)
 			at = at->parent;
-		node = gs_node_find(at, dev);
-		one = rival_of(share_of(at, node), node, dev, usable[depth]);
-		part = divide(&(struct field) {
-			.node = gs_node_find(at->parent, dev), .of = node, .one = &one,
-		}, part);
+		part = go_down(at, dev, usable[depth], known, part);
 	}
 	return div_u64(part * 1000 + whole(dev) / 2, whole(dev));
 }

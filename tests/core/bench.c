@@ -65,6 +65,8 @@ static void must(int ret)
 	}
 }
 
+static bool flat;	/* all groups stand at the first level */
+
 /* 1,000 groups at the third level, 10 below each one above; clients below. */
 static void set_up(unsigned int n)
 {
@@ -80,7 +82,7 @@ static void set_up(unsigned int n)
 	if (!nodes || !clients)
 		must(-1);
 	for (i = 0; i < 1110; i++) {
-		struct gs_group *up = i < 10 ? &arb.root : &groups[(i - 10) / 10];
+		struct gs_group *up = flat || i < 10 ? &arb.root : &groups[(i - 10) / 10];
 
 		must(gs_group_add(&arb, &groups[i], i + 2, up, 1));
 		must(gs_node_add(&nodes[i].n, &groups[i], &dev, 1));
@@ -157,6 +159,35 @@ static double ns_alone(void)
 	return best;
 }
 
+/*
+ * What is due in the worst case: 1,000 groups want some beside each other, and one has a min.
+ * Of one of these, with all 10,000 clients to be looked at (@anew) or as it is known by then;
+ * of one (@from 0) that wants none, so that all is divided for it. Under the hosts' lock.
+ */
+static double ns_due(unsigned int from, bool anew)
+{
+	struct gs_share s = { .min = 500 };
+	double best = 1e18, ns;
+	struct timespec a, b;
+	unsigned int i;
+
+	flat = true;
+	set_up(10000);
+	must(gs_group_set(&groups[200], NULL, &s, GS_SHARE_MIN, 1));
+	for (i = from; i < from + 100; i++) {
+		if (!anew)
+			gs_due(&groups[i], &dev, 1000000000ull * (i + 1));
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		must(gs_due(&groups[i], &dev, 1000000000ull * (i + 1)));
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		ns = (b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec);
+		best = ns < best ? ns : best;
+	}
+	tear_down(10000);
+	flat = false;
+	return best;
+}
+
 /* Instructions a step, from the difference of two runs under callgrind. */
 static double instructions(const char *self, unsigned int n)
 {
@@ -215,6 +246,9 @@ int main(int argc, char **argv)
 	report("core.alone", ns_alone(), "ns", 100, -1);
 	report("core.growth.10-10000", ns_step[2] / ns_step[0] * 100, "%", 600, -1);
 	report("core.handoffs.1000", 1e9 / ns_step[1], "1/s", 2e6, 1);
+	report("core.due.look.10000", ns_due(110, true), "ns", 2000000, -1);
+	report("core.due.again.10000", ns_due(110, false), "ns", 1000, -1);
+	report("core.due.idle.1000", ns_due(0, false), "ns", 1000000, -1);
 	report("core.client.size", sizeof(struct gs_client), "bytes", 512, -1);
 	report("core.allocations", allocations, "calls", 0, -1);
 	for (i = 0; i < 3; i++) {

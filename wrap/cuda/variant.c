@@ -138,7 +138,7 @@ const struct gs_image_kernel *gs_record_kernel(struct gs_record *r, struct gs_de
 		return k;
 	l = owner_of(r);
 	if (!l)
-		return NULL;
+		return k;
 	pthread_mutex_lock(&making);
 	name = name_of(r);	/* another thread may just have found that it can't be cut */
 	if (name && l->source && (!l->made || modes & ~l->made->modes)) {

@@ -26,6 +26,7 @@ void gs_describe(struct gpushare *handle, struct gs_described *told,
 {
 	struct gpushare_describe tell = *kernel, nothing = { .size = sizeof(nothing) };
 	struct gpushare_pages pages;
+	int err;
 
 	/* Another thread tells just now, and the next launch is as good a moment as this. */
 	if (__atomic_exchange_n(&told->telling, true, __ATOMIC_ACQUIRE))
@@ -34,8 +35,11 @@ void gs_describe(struct gpushare *handle, struct gs_described *told,
 	if (!is_told(told, kernel, pages.generation)) {
 		told->last = *kernel;
 		told->generation = pages.generation;
-		if (gpushare_describe(handle, &tell) == -ERANGE)
+		err = gpushare_describe(handle, &tell);
+		if (err == -ERANGE)
 			gpushare_describe(handle, &nothing);
+		else if (err)
+			told->last = nothing;	/* it wasn't heard: said again next time */
 	}
 	__atomic_store_n(&told->telling, false, __ATOMIC_RELEASE);
 }

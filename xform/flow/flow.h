@@ -2,10 +2,11 @@
 /*
  * Does a loop of a function wait for other blocks of threads?
  *
- * Readers of PTX and SPIR-V tell what they have read: blocks in the order of the text,
- * in each its instructions (struct flow_op) with the values that they use and define, and
- * the edges between blocks. A value is a number of the reader's: an id of SPIR-V, a
- * register of PTX; it may have several definitions. Nothing here knows an opcode.
+ * A reader tells what it has read: blocks in the order of the text, in each its
+ * instructions (struct flow_op) with the values that they use and define, and the edges
+ * between blocks. A value is a number of the reader's, an id of SPIR-V; it may have several
+ * definitions. Nothing here knows an opcode. SPIR-V's reader tells; PTX's doesn't yet, and
+ * has a stricter rule of its own (xform/ptx/waits.c).
  *
  *	flow_begin(&f, value, n, limit);
  *	for each block: flow_block(&f); for each instruction of it:

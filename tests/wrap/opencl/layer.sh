@@ -183,11 +183,7 @@ verdict $? "a program that can't have all that it asks for still ends: $(cat "$d
 "$ctl" device set cpu:0 seats=2 units=4 unit-threads=4096
 begin left -- "$look" busy 600
 begin right -- "$look" busy 600
-dealt() {
-	"$ctl" -j status | jq -e '[.clients[] | select(.comm == "look")] | length == 2 and
-		all(.[]; .workers > 0 and .progress > 0)' >/dev/null
-}
-eventually dealt
+eventually both '.workers > 0 and .progress > 0'
 verdict $? "both of two holders are dealt workers, and their progress is counted"
 end left
 verdict $? "left: $(cat "$dir/left"), each group once" "$dir/left.err"

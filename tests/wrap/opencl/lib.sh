@@ -107,6 +107,12 @@ end() {
 	wait "${tenant[$1]}"
 }
 
+# both CONDITION: two tenants' programs are clients, and jq's CONDITION is true of each
+both() {
+	"$ctl" -j status | jq -e '[.clients[] | select(.comm == "look")] | length == 2 and
+		all(.[]; '"$1"')' >/dev/null
+}
+
 # counts DEVICE KEY NAME...: the arbiter's time, and what it has counted for each, at one time
 counts() {
 	"$ctl" -j list | jq -r --arg device "$1" --arg key "$2" '. as $all |

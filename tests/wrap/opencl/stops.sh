@@ -34,11 +34,7 @@ unset OPENCL_LAYERS
 export GPUSHARE_CUT=workers
 begin left -- "$O/tests/wrap/opencl/look" busy 600
 begin right -- "$O/tests/wrap/opencl/look" busy 600
-dealt() {
-	"$ctl" -j status | jq -e '[.clients[] | select(.comm == "look")] | length == 2 and
-		all(.[]; .workers == 1 and .progress > 0)' >/dev/null
-}
-eventually dealt
+eventually both '.workers == 1 and .progress > 0'
 verdict $? "each of two holders is dealt one of two workers"
 end left
 verdict $? "left: $(cat "$dir/left"), each group once" "$dir/left.err"

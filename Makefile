@@ -120,13 +120,18 @@ part-folders = $(patsubst %,tests/%/,$(patsubst kmod,vm,$(patsubst kmod/%,%,$(T:
 of-parts = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach p,$(part-folders),\
 	$(findstring /$(p),/$(t)))),$(t))),$(1))
 TESTS ?= $(call of-parts,$(tests-y)) --alone $(call of-parts,$(alone-y))
+# What they need is asked of a make of its own: it sees what was just installed.
+.PHONY: check-deps check-full-deps
+check-deps: all $(filter $(O)/%,$(TESTS)) $(checkdeps-y)
+check-full-deps: all $(filter $(O)/%,$(tests-y) $(alone-y) $(full-y)) $(checkdeps-y) $(fulldeps-y)
+
 check: setup
 	$(Q)$(if $(filter-out --alone,$(TESTS)),,echo "T=$(T): no tests in $(part-folders)" >&2; exit 1)
-	$(Q)$(MAKE) $(jobs) all $(filter $(O)/%,$(TESTS)) $(checkdeps-y)
+	$(Q)$(MAKE) $(jobs) check-deps
 	$(Q)O=$(O) tests/run $(TESTS)
 
 check-full: setup
-	$(Q)$(MAKE) $(jobs) all $(filter $(O)/%,$(tests-y) $(alone-y) $(full-y)) $(checkdeps-y) $(fulldeps-y)
+	$(Q)$(MAKE) $(jobs) check-full-deps
 	$(Q)O=$(O) FULL=1 tests/run $(tests-y) --alone $(alone-y) $(full-y)
 
 BENCH ?= $(foreach b,$(bench-y),$(firstword $(subst :, ,$(b))))

@@ -12,6 +12,7 @@
 /* Beginnings of names: variants of one extension share them. */
 static const char *const hidden[] = {
 	"cl_khr_command_buffer",	/* records launches */
+	"cl_pocl_command_buffer",
 	"cl_intel_unified_shared_memory",
 	"cl_arm_shared_virtual_memory",
 	"cl_ext_buffer_device_address",

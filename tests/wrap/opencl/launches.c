@@ -207,6 +207,16 @@ SCENARIO(tasks_and_required_sizes)
 	must(clReleaseCommandQueue(q));
 }
 
+/* PoCL 6.0 dies of a group's size of 0, without us as well. */
+static bool divides_by_zero(void)
+{
+	char name[256] = "", version[64] = "";
+
+	clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL);
+	clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof(version), version, NULL);
+	return strstr(name, "Portable Computing Language") && !strncmp(version, "6.", 2);
+}
+
 #define SHOW(call) printf("%s: %d\n", #call, (int)(call))
 
 SCENARIO(errors)
@@ -230,7 +240,8 @@ SCENARIO(errors)
 	SHOW(clEnqueueNDRangeKernel(NULL, k, 1, NULL, &n, &local, 0, NULL, NULL));
 	SHOW(clEnqueueNDRangeKernel(q, k, 0, NULL, &n, &local, 0, NULL, NULL));
 	SHOW(clEnqueueNDRangeKernel(q, k, 4, NULL, three, three, 0, NULL, NULL));
-	SHOW(clEnqueueNDRangeKernel(q, k, 1, NULL, &n, &zero, 0, NULL, NULL));
+	if (!divides_by_zero())
+		SHOW(clEnqueueNDRangeKernel(q, k, 1, NULL, &n, &zero, 0, NULL, NULL));
 	SHOW(clEnqueueNDRangeKernel(q, k, 1, NULL, &n, &seven, 0, NULL, NULL));
 	SHOW(clEnqueueNDRangeKernel(q, k, 1, NULL, &huge, &huge, 0, NULL, NULL));
 	SHOW(clEnqueueNDRangeKernel(q, k, 1, NULL, &n, &local, 0, &bad, NULL));

@@ -23,10 +23,13 @@ most=$([ -z "${FULL:-}" ] && echo 300 || echo 1800)
 
 # Each has a way to run it, and one to make two runs' output comparable.
 
-# The layer takes command buffers away, and writes the list with single spaces.
+# The layer takes some extensions away, and writes the list with single spaces.
 # Without cpufreq, PoCL's clock is that of the moment.
+hidden='cl_(khr_command_buffer|pocl_command_buffer|intel_unified_shared_memory|ext_buffer_device_address)[a-z_]*(:[^ ]*)?'
 run_clinfo() { timeout --foreground -k 5 $most clinfo --raw; }
-filter_clinfo() { grep -v -e COMMAND_BUFFER -e MAX_CLOCK_FREQUENCY | sed -E 's/cl_khr_command_buffer(:[^ ]*)?//; s/ +/ /g'; }
+filter_clinfo() {
+	grep -v -e COMMAND_BUFFER -e MAX_CLOCK_FREQUENCY -e MEM_CAPABILITIES_INTEL | sed -E "s/$hidden//g; s/ +/ /g; s/ $//"
+}
 
 # What it measures is left out.
 run_clpeak() {
@@ -62,7 +65,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")' "$examples/$1.py" "${@:2}" || 
 # Without what they measure, and what the layer takes away
 filter_examples() {
 	grep -vE '^EXTENSIONS_WITH_VERSION|CLOCK_FREQUENCY|DEVICE_ENQUEUE|Itops|done in|^[0-9.]+ [0-9.]+ 0\.00 ' |
-		sed -E 's/cl_khr_command_buffer(:[^ ]*)?//; s/ +/ /g; s/0x[0-9a-f]+/ADDRESS/g'
+		sed -E "s/$hidden//g; s/ +/ /g; s/0x[0-9a-f]+/ADDRESS/g"
 }
 
 # A routine's own test: results are compared with a BLAS on the processor.

@@ -522,6 +522,8 @@ static int apply(struct gs_ctl *ctl, const struct gs_config *config)
 	}
 	if (rc)
 		gs_error(rc, "apply", undo(&p) ? "nothing was changed" : "left as the lines above say");
+	else if (p.done)
+		rc = gs_check_kept(ctl, "apply");
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	for (i = 0; i < p.nr; i++)
 		if (p.steps[i].cmd == GPUSHARE_SHARE_SET && p.steps[i].share.cgroup_fd >= 0)

@@ -24,6 +24,7 @@ enum gs_exit {
 	GS_EXIT_ABSENT,		/* no arbiter */
 	GS_EXIT_REFUSED,	/* by admission */
 	GS_EXIT_TIMEOUT,
+	GS_EXIT_UNKEPT,		/* done, but a restart of the arbiter will lose it */
 	GS_EXIT_RUN_FAILED = 125,	/* these three of run, as env and timeout have them */
 	GS_EXIT_RUN_DENIED = 126,
 	GS_EXIT_RUN_NOT_FOUND = 127,
@@ -89,6 +90,10 @@ int gs_call_error(const char *subject, int rc);
 int gs_connect(struct gs_ctl *ctl);
 /* The one place where commands reach the arbiter: 0 or -errno. */
 int gs_call(struct gs_ctl *ctl, unsigned long cmd, void *arg);
+/* Why what was set last would be lost with the daemon: an error number, 0 if it wouldn't. */
+int gs_unkept(struct gs_ctl *ctl);
+/* After something was set: 0, or GS_EXIT_UNKEPT, and said why it won't last. */
+int gs_check_kept(struct gs_ctl *ctl, const char *subject);
 
 /* The JSON object of a command's answer: its schema is "gpushare.NAME/1". */
 void gs_answer_begin(struct gs_json *j, const struct gs_ctl *ctl, const char *name);

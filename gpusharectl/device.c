@@ -112,7 +112,7 @@ static int add(struct gs_ctl *ctl, int argc, char **argv)
 	if (rc == -EINVAL)
 		return gs_error(GS_EXIT_USAGE, argv[1], "refused as a device's key; it is KIND:NAME of "
 				"printable characters without spaces");
-	return rc ? gs_call_error(argv[1], rc) : 0;
+	return rc ? gs_call_error(argv[1], rc) : gs_check_kept(ctl, argv[1]);
 }
 
 static int set_or_remove(struct gs_ctl *ctl, int argc, char **argv, unsigned long cmd)
@@ -146,7 +146,7 @@ static int set_or_remove(struct gs_ctl *ctl, int argc, char **argv, unsigned lon
 	if (rc)
 		return rc;
 	rc = gs_call(ctl, cmd, &device);
-	return rc ? gs_call_error(argv[1], rc) : 0;
+	return rc ? gs_call_error(argv[1], rc) : gs_check_kept(ctl, argv[1]);
 }
 
 static int run_device(struct gs_ctl *ctl, int argc, char **argv)

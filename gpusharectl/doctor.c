@@ -176,6 +176,16 @@ static void check_room(struct doctor *d)
 		     (unsigned long long)n);
 }
 
+static void check_kept(struct doctor *d)
+{
+	int error = gs_unkept(d->ctl);
+
+	if (error)
+		find(d, FAIL, "state", "make room on the disk of the file that gpushared's --state names "
+		     "(/var/lib/gpushare/state); it is tried again every 5 s", "what was set last is lost when the "
+		     "daemon is started anew: its state file can't be written: %s", strerror(error));
+}
+
 static void check_cgroup(struct doctor *d)
 {
 	const char *mount = gs_cgroup_mount();
@@ -452,8 +462,10 @@ static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 		gs_json_array(&d.j, "checks");
 	}
 	check_arbiter(&d);
-	if (d.arbiter)
+	if (d.arbiter) {
 		check_room(&d);
+		check_kept(&d);
+	}
 	check_module(&d);
 	check_cgroup(&d);
 	check_cuda(&d);

@@ -157,6 +157,22 @@ int gs_call(struct gs_ctl *ctl, unsigned long cmd, void *arg)
 	return gs_transport_call(ctl->arbiter, cmd, arg);
 }
 
+int gs_unkept(struct gs_ctl *ctl)
+{
+	struct gpushare_version v = { .size = sizeof(v) };
+
+	return gs_call(ctl, GPUSHARE_VERSION, &v) ? 0 : (int)v.unkept;
+}
+
+int gs_check_kept(struct gs_ctl *ctl, const char *subject)
+{
+	int error = gs_unkept(ctl);
+
+	return !error ? 0 : gs_error(GS_EXIT_UNKEPT, subject, "done, but lost when the daemon is "
+				     "started anew: its state file can't be written (%s); it is tried "
+				     "again", strerror(error));
+}
+
 void gs_answer_begin(struct gs_json *j, const struct gs_ctl *ctl, const char *name)
 {
 	char schema[64];

@@ -223,6 +223,9 @@ static int write_all(FILE *out, void *arg)
 	label(out, "version", GPUSHARE_RELEASE, true);
 	label(out, "mode", gs_transport_is_kernel(m->ctl->arbiter) ? "kernel" : "daemon", false);
 	fprintf(out, ",abi=\"%d\"} 1\n", GPUSHARE_ABI_VERSION);
+	head(out, m, "settings_unkept", "1: the daemon's state file can't be written, what was set "
+	     "last is lost with it", false, "gauge");
+	fprintf(out, "gpushare_settings_unkept %d\n", gs_unkept(m->ctl) != 0);
 	write_devices(out, m);
 	for (i = 0; i < sizeof(group_families) / sizeof(*group_families); i++)
 		write_family(out, m, &group_families[i]);

@@ -129,6 +129,8 @@ static int give(struct gs_ctl *ctl, const struct gs_view *view, const char *text
 		rc = gs_call(ctl, GPUSHARE_SHARE_SET, share);
 		if (rc)
 			rc = refused(view, text, share, rc);
+		else
+			rc = gs_check_kept(ctl, text);
 	}
 	gs_target_close(&target);
 	return rc;

@@ -120,6 +120,9 @@ static int status_text(struct gs_ctl *ctl, const struct gs_view *before, const s
 	if (gs_transport_turned_away(ctl->arbiter))
 		printf("; %llu callers were turned away for want of room",
 		       (unsigned long long)gs_transport_turned_away(ctl->arbiter));
+	if (v.unkept)
+		printf("\nWhat was set last won't outlive the daemon: its state file can't be "
+		       "written (%s)", strerror((int)v.unkept));
 	puts("\n\nDEVICES");
 	for (i = 0; i < now->nr_devices; i++)
 		if (!device || now->devices[i].info.device == device)
@@ -155,6 +158,7 @@ static int run_status(struct gs_ctl *ctl, int argc, char **argv)
 		gs_answer_begin(&j, ctl, "status");
 		gs_json_string(&j, "arbiter", gs_transport_path(ctl->arbiter));
 		gs_json_unsigned(&j, "turned_away", gs_transport_turned_away(ctl->arbiter));
+		gs_json_unsigned(&j, "unkept_errno", (uint64_t)gs_unkept(ctl));
 		gs_devices_json(&j, &now);
 		gs_groups_json(&j, &now, device);
 		gs_clients_json(&j, &now);

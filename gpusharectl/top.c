@@ -326,6 +326,7 @@ static int show(struct top *t, const struct gs_view *before, const struct gs_vie
 		gs_answer_begin(&j, t->ctl, "status");
 		gs_json_string(&j, "arbiter", gs_transport_path(t->ctl->arbiter));
 		gs_json_unsigned(&j, "turned_away", gs_transport_turned_away(t->ctl->arbiter));
+		gs_json_unsigned(&j, "unkept_errno", (uint64_t)gs_unkept(t->ctl));
 		gs_devices_json(&j, now);
 		gs_groups_json(&j, now, t->device);
 		gs_clients_json(&j, now);

@@ -11,12 +11,14 @@
 
 static int version(struct gpushare_version *v)
 {
-	if (v->flags)
+	if (v->flags || v->reserved)
 		return -EINVAL;
 	v->abi = GPUSHARE_ABI_VERSION;
 	v->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NAMED | GPUSHARE_FEAT_EVENTS |
-		      GPUSHARE_FEAT_DISCOVERY | GPUSHARE_FEAT_BELL;
+		      GPUSHARE_FEAT_DISCOVERY | GPUSHARE_FEAT_BELL |
+		      (d.state_path ? GPUSHARE_FEAT_KEEPS : 0);
+	v->unkept = (uint32_t)state_unkept();
 	memset(v->release, 0, sizeof(v->release));
 	strncpy(v->release, GPUSHARE_RELEASE, sizeof(v->release) - 1);
 	return 0;

@@ -423,6 +423,8 @@ void state_devices_changed(void);
 void state_device_gone(struct device *dev);
 void state_remembered(struct device *dev);
 bool state_reply_later(struct peer *p, const struct gs_wire *head, const void *body, size_t size);
+/* Why what was set last isn't on the disk: an error number, 0 if it is or will be. */
+int state_unkept(void);
 int state_writer_start(void);
 void state_writer_stop(void);
 void state_forget_peer(struct peer *p);

@@ -55,7 +55,7 @@ static bool devices_unsaved;
 static uint64_t changes, written, writing;	/* counted changes */
 static bool running, busy;
 static bool behind;		/* the file doesn't have all */
-static bool failed;		/* nor the last one that was tried: nobody waits for the next */
+static int failed;		/* nor the last one that was tried: nobody waits for the next */
 static bool urgent;		/* an admin waits */
 static uint64_t begun_ns, next_ns;		/* none is begun before this */
 static uint64_t armed = GS_NEVER;
@@ -233,13 +233,7 @@ static void arm(void)
 
 static void fail(int err)
 {
-	static bool said;
-
-	if (err && !said)
-		say("%s: %s: shares and devices don't survive a restart; it is tried again",
-		    d.state_path, strerror(-err));
-	said |= err;
-	failed = true;
+	failed = err;
 	urgent = false;
 	next_ns = now_ns() + RETRY_NS;
 	written = changes;
@@ -266,10 +260,14 @@ static void pace_ready(struct source *s, uint32_t events)
 		writer_write();
 		return;
 	}
-	if (all < 0)
+	if (all < 0) {
+		if (!failed)
+			say("%s: %s: shares and devices don't survive a restart; it is tried again",
+			    d.state_path, strerror(-all));
 		fail(all);
-	else
+	} else {
 		next_ns = 0;	/* it has been begun */
+	}
 	arm();
 }
 
@@ -281,10 +279,10 @@ static void written_ready(struct source *s, uint32_t events)
 	(void)events;
 	eventfd_read(s->fd, &count);
 	busy = false;
-	if (writer_result()) {
-		fail(0);	/* the writer has said it */
+	failed = writer_result();
+	if (failed) {
+		fail(failed);	/* the writer has said it */
 	} else {
-		failed = false;
 		behind = changes != writing;
 		written = writing;
 		next_ns = now + min(PAUSE_TIMES * (now - begun_ns), PAUSE_NS);
@@ -381,6 +379,11 @@ bool state_reply_later(struct peer *p, const struct gs_wire *head, const void *b
 	urgent |= p->admin;
 	arm();
 	return true;
+}
+
+int state_unkept(void)
+{
+	return -failed;
 }
 
 void state_forget_peer(struct peer *p)

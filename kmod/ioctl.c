@@ -35,8 +35,9 @@ static int version(struct gs_file *file, union arg *arg)
 {
 	struct gpushare_version *v = &arg->version;
 
-	if (v->flags)
+	if (v->flags || v->reserved)
 		return -EINVAL;
+	v->unkept = 0;
 	v->abi = GPUSHARE_ABI_VERSION;
 	v->page_size = PAGE_SIZE;
 	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NETLINK;

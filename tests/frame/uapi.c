@@ -15,7 +15,7 @@
 
 LAYOUT(gpushare_grant_page, 88, holder, 80);
 LAYOUT(gpushare_client_page, 48, wish, 40);
-LAYOUT(gpushare_version, 56, release, 24);
+LAYOUT(gpushare_version, 64, release, 24);
 LAYOUT(gpushare_attach, 96, key, 32);
 LAYOUT(gpushare_wait, 48, reserved, 44);
 LAYOUT(gpushare_memory, 64, limit_group, 56);
@@ -32,7 +32,7 @@ static const struct {
 	unsigned long cmd, want;
 } commands[] = {
 #define COMMAND(name, want) { #name, name, want }
-	COMMAND(GPUSHARE_VERSION, 0xc038d700),
+	COMMAND(GPUSHARE_VERSION, 0xc040d700),
 	COMMAND(GPUSHARE_ATTACH, 0xc060d701),
 	COMMAND(GPUSHARE_DETACH, 0x0000d702),
 	COMMAND(GPUSHARE_ACQUIRE, 0xc030d703),

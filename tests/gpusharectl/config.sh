@@ -148,6 +148,26 @@ diff <(sort "$dir/before.conf") <(sort "$dir/after.conf") >"$dir/diff" || wrong 
 gives 0 apply -n "$dir/before.conf"; [ -z "$out" ] || wrong "what was saved isn't so: $out"
 result "the same after kill -9 of the daemon"
 
+# What can't be kept is done, and said: at once, and to all who look, until it is kept.
+mkdir "$dir/state.new"
+gives 8 set name:k weight=7; complains 'name:k: done, but lost .*Is a directory'
+gives 0 show name:k -P weight --value; [ "$out" = 7 ] || wrong "weight $out"
+gives 8 device add cpu:unkept
+gives 8 device set cpu:unkept slice=3ms
+gives 8 device remove cpu:unkept
+printf '[Share]\nMatch=name:k\nWeight=8\n' >"$dir/unkept.conf"
+gives 8 apply "$dir/unkept.conf"; gives 0 apply "$dir/unkept.conf"; gives 0 set name:k weight=9 -n
+gives 0 status; says "won't outlive the daemon"
+gives 0 -j status; says '"unkept_errno":21'
+gives 1 doctor; says 'state .*Is a directory'
+gives 0 metrics; says '^gpushare_settings_unkept 1$'
+gives 8 reset name:k weight
+rmdir "$dir/state.new"
+kept() { "$ctl" metrics | grep -q '^gpushare_settings_unkept 0$'; }
+within 20 kept || wrong "it isn't said that it is kept again"
+gives 0 status; says_not "outlive"
+result "what can't be kept is said to who sets it, and to who looks"
+
 cg=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 if [ -n "$cg" ] && mkdir "$cg/gpushare-ctl-test-$$.slice" 2>/dev/null; then
 	slice=gpushare-ctl-test-$$.slice

@@ -237,18 +237,29 @@ TEST(no_memory_for_the_state)
 }
 
 /* Nobody waits for a file that can't be written, it is tried again, and the old one stays. */
-static void cant_be_written(void (*spoil_it)(bool spoil))
+static uint32_t unkept(void)
+{
+	struct gpushare_version v = { .size = sizeof(v) };
+
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_VERSION, &v));
+	EXPECT_TRUE(v.features & GPUSHARE_FEAT_KEEPS);
+	return v.unkept;
+}
+
+static void cant_be_written(void (*spoil_it)(bool spoil), uint32_t error)
 {
 	uint64_t start;
 
 	world_start(&w);
 	set_weight("team", 1);
+	EXPECT_EQ(0, unkept());
 	spoil_it(true);
 	set_weight("team", 2);
 	start = now_ns();
 	set_weight("team", 3);
 	set_weight("team", 4);
 	EXPECT_LT(now_ns() - start, 4 * SEC);	/* it isn't tried meanwhile */
+	EXPECT_EQ(error, unkept());
 	spoil_it(false);
 	world_stop(&w, SIGKILL);
 	world_start(&w);
@@ -256,7 +267,7 @@ static void cant_be_written(void (*spoil_it)(bool spoil))
 	spoil_it(true);
 	set_weight("team", 5);
 	spoil_it(false);
-	sleep_ns(6 * SEC);
+	EXPECT_TRUE(WAIT_FOR(!unkept()));
 	world_stop(&w, SIGKILL);
 	world_start(&w);
 	EXPECT_EQ(5, weight_of("team"));
@@ -291,7 +302,7 @@ static void fill_the_disk(bool fill)
 TEST(no_place_for_the_state)
 {
 	world_make(&w);
-	cant_be_written(put_a_folder_there);
+	cant_be_written(put_a_folder_there, EISDIR);
 	world_remove(&w);
 }
 
@@ -309,7 +320,7 @@ TEST(a_full_disk)
 	}
 	strcat(dir, "/state");
 	strcpy(w.state, dir);
-	cant_be_written(fill_the_disk);
+	cant_be_written(fill_the_disk, ENOSPC);
 	umount2(dirname(dir), MNT_DETACH);
 	world_remove(&w);
 }

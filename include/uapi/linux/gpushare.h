@@ -181,8 +181,15 @@ struct gpushare_client_page {
 #define GPUSHARE_FEAT_EVENTS	(1ULL << 3)	/* events by GPUSHARE_EVENTS (the daemon) */
 #define GPUSHARE_FEAT_DISCOVERY	(1ULL << 4)	/* devices appear by themselves */
 #define GPUSHARE_FEAT_BELL	(1ULL << 5)	/* clients ask by a doorbell (the daemon) */
+#define GPUSHARE_FEAT_KEEPS	(1ULL << 6)	/* what is set outlives the arbiter (the daemon) */
 
-/* GPUSHARE_VERSION: who answers. Needs nothing, changes nothing. */
+/*
+ * GPUSHARE_VERSION: who answers. Needs nothing, changes nothing.
+ *
+ * What is set is answered when it is kept, or when the first try to keep it has
+ * failed. Then it is in force, @unkept says why it would be lost with the arbiter, and
+ * is 0 again as soon as a later try has kept it.
+ */
 struct gpushare_version {
 	__u32 size;
 	__u32 flags;			/* 0 */
@@ -190,6 +197,8 @@ struct gpushare_version {
 	__u32 page_size;		/* out: length of each page mapping */
 	__aligned_u64 features;		/* out: GPUSHARE_FEAT_* */
 	char release[32];		/* out: "0.1.0" */
+	__u32 unkept;			/* out: an error number, see above; with FEAT_KEEPS */
+	__u32 reserved;			/* 0 */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "props.h"
 #include "query.h"
 #include "target.h"
+#include "watch.h"
 #include "term.h"
 
 #include <dirent.h>
@@ -184,6 +185,26 @@ static void check_kept(struct doctor *d)
 		find(d, FAIL, "state", "make room on the disk of the file that gpushared's --state names "
 		     "(/var/lib/gpushare/state); it is tried again every 5 s", "what was set last is lost when the "
 		     "daemon is started anew: its state file can't be written: %s", strerror(error));
+}
+
+/* Who isn't allowed to take the lock can't tell. */
+static void check_rules(struct doctor *d)
+{
+	struct gs_rules rules;
+	int lock;
+
+	if (!gs_rules_read(&rules, 0, NULL) && rules.config.nr) {
+		lock = gs_rules_lock();
+		if (lock >= 0) {
+			close(lock);
+			find(d, WARN, "rules", "systemctl enable --now gpushare-rules.service",
+			     "there are rules (%s), and nobody keeps them: cgroups that come later, and "
+			     "an arbiter that is started anew, don't get them", rules.files[0]);
+		} else if (lock == -EWOULDBLOCK) {
+			find(d, OK, "rules", NULL, "kept, of %zu files", rules.nr);
+		}
+	}
+	gs_rules_free(&rules);
 }
 
 static void check_cgroup(struct doctor *d)
@@ -467,6 +488,7 @@ static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 		check_kept(&d);
 	}
 	check_module(&d);
+	check_rules(&d);
 	check_cgroup(&d);
 	check_cuda(&d);
 	check_vulkan(&d);

@@ -13,8 +13,8 @@ ctl-san-flags := -Wno-format-truncation -Wno-format-overflow
 cflags-gpusharectl := $(if $(have-nl),-DHAVE_LIBNL -I/usr/include/libnl3) \
 	$(if $(have-mhd),-DHAVE_MICROHTTPD) $(if $(SAN),$(ctl-san-flags))
 ctl-src := $(addprefix gpusharectl/,amount.c apply.c completion.c config.c cuda.c device.c doctor.c driver.c \
-	events.c file.c groups.c http.c main.c metrics.c monitor.c netlink.c plot.c props.c \
-	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c why.c)
+	events.c file.c groups.c http.c keep.c main.c metrics.c monitor.c netlink.c plan.c plot.c props.c \
+	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c watch.c why.c)
 
 $(call program,bin/gpusharectl,$(ctl-src),$(O)/gpusharectl/libtrace.a $(O)/lib/libgpushare.a $(ctl-libs) -lpthread -ldl)
 all-y += $(O)/bin/gpusharectl
@@ -27,6 +27,9 @@ install-gpusharectl: all
 	install -m 644 Documentation/man/gpusharectl.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 Documentation/man/gpushare.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 Documentation/man/gpushare.7 $(DESTDIR)$(PREFIX)/share/man/man7/
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|' gpusharectl/gpushare-rules.service.in \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/gpushare-rules.service
 	$(O)/bin/gpusharectl completion bash \
 		>$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gpusharectl
 	$(O)/bin/gpusharectl completion zsh \

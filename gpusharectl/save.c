@@ -5,6 +5,7 @@
 #include "props.h"
 #include "term.h"
 #include "file.h"
+#include "keep.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,20 +22,6 @@ static void save_device(FILE *out, const struct gpushare_device *d)
 		gs_device_format(d, p, value);
 		fprintf(out, "%s=%s\n", p->key, value);
 	}
-}
-
-/*
- * Can its name stand behind Match=, and mean itself and nothing else? Tenants
- * choose names: one with a space would be two patterns, the second for anybody.
- */
-static bool can_be_named(const struct gpushare_share *group)
-{
-	const char *s;
-
-	for (s = group->path; *s; s += gs_utf8_length(s))
-		if (!gs_utf8_shown(s) || strchr(" *?[", *s))
-			return false;
-	return s < group->path + sizeof(group->path) - 1;	/* else it was cut */
 }
 
 static bool has_share(const struct gs_view *view, const struct gs_group_view *g)
@@ -82,7 +69,7 @@ static int save(FILE *out, void *arg)
 		g = &view->groups[i];
 		if (!has_share(view, g))
 			continue;
-		if (!can_be_named(&g->all)) {
+		if (!gs_can_be_named(g->all.path)) {
 			gs_error(0, g->all.path, "left out: this name can't stand in a configuration");
 			continue;
 		}

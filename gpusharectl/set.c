@@ -2,6 +2,7 @@
 /* gpusharectl set, reset and show: one group's share. */
 #include "ctl.h"
 #include "groups.h"
+#include "keep.h"
 #include "props.h"
 #include "target.h"
 #include "term.h"
@@ -9,11 +10,12 @@
 #include <errno.h>
 #include <string.h>
 
-enum { OPT_DEVICE, OPT_DRY_RUN };
+enum { OPT_DEVICE, OPT_DRY_RUN, OPT_KEEP };
 
 static const struct gs_option set_options[] = {
 	{ "device", "DEV", "on this device only; without it on all", 'd' },
 	{ "dry-run", NULL, "only say what would change", 'n' },
+	{ "keep", NULL, "for good: as a rule in /etc/gpushare too, also if it isn't there yet", 'k' },
 	{ NULL, NULL, NULL, 0 },
 };
 
@@ -111,14 +113,36 @@ static void show_changes(const struct gs_view *view, const struct gs_target *tar
 	}
 }
 
+/* In force, if it is there, and as a rule. */
+static int keep(struct gs_ctl *ctl, const struct gs_view *view, const char *text,
+		const struct gs_target *target, const struct gpushare_share *share)
+{
+	size_t d = gs_view_device_index(view, share->device);
+
+	if (!ctl->values[OPT_KEEP])
+		return gs_check_kept(ctl, text);
+	return gs_keep(text, target ? target->path : NULL,
+		       d < view->nr_devices ? view->devices[d].info.key : NULL, share);
+}
+
 static int give(struct gs_ctl *ctl, const struct gs_view *view, const char *text,
 		struct gpushare_share *share)
 {
+	const struct gpushare_share asked = *share;
 	struct gs_target target;
 	int rc;
 
 	/* What is given back must be a group; what is given may become one. */
-	rc = gs_target_find(ctl, view, text, share->mask ? 0 : GS_TARGET_KNOWN, &target);
+	rc = gs_target_find(ctl, view, text, (share->mask ? 0 : GS_TARGET_KNOWN) |
+			    (ctl->values[OPT_KEEP] ? GS_TARGET_QUIET : 0), &target);
+	if (rc == GS_EXIT_NOT_FOUND && ctl->values[OPT_KEEP] && !ctl->values[OPT_DRY_RUN])
+		return keep(ctl, view, text, NULL, &asked);
+	if (rc == GS_EXIT_NOT_FOUND && ctl->values[OPT_KEEP]) {
+		snprintf(target.path, sizeof(target.path), "%s", text);
+		target.group = 0;
+		target.cgroup_fd = -1;
+		rc = 0;
+	}
 	if (rc)
 		return rc;
 	share->group = target.group;
@@ -130,7 +154,7 @@ static int give(struct gs_ctl *ctl, const struct gs_view *view, const char *text
 		if (rc)
 			rc = refused(view, text, share, rc);
 		else
-			rc = gs_check_kept(ctl, text);
+			rc = keep(ctl, view, text, &target, &asked);
 	}
 	gs_target_close(&target);
 	return rc;

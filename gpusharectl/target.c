@@ -66,6 +66,15 @@ struct walk {
 	unsigned int seen;
 };
 
+/* Below what others own, they chose the names. */
+static bool names_are_ours(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (!st.st_uid || st.st_uid == geteuid()) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 static int walk_in(struct walk *w, int dir_fd, unsigned int depth)
 {
 	size_t length = strlen(w->path);
@@ -86,7 +95,7 @@ static int walk_in(struct walk *w, int dir_fd, unsigned int depth)
 			continue;
 		sprintf(w->path + length, "/%s", e->d_name);
 		rc = ++w->seen < WALK_MOST ? w->fn(w->path, w->arg) : -E2BIG;
-		if (!rc && depth < WALK_DEPTH)
+		if (!rc && depth < WALK_DEPTH && names_are_ours(fd))
 			rc = walk_in(w, fd, depth + 1);
 		else
 			close(fd);
@@ -173,7 +182,7 @@ static int search(const char *text, struct search *s, char *path, size_t size)
 	return 0;
 }
 
-static bool is_unit(const char *text)
+bool gs_is_unit(const char *text)
 {
 	static const char *const suffixes[] = { ".slice", ".service", ".scope" };
 	size_t i, length = strlen(text), n;
@@ -216,7 +225,7 @@ static int find_path(const struct gs_ctl *ctl, const char *text, char *path, siz
 			snprintf(s.step, sizeof(s.step), "step_%.50s", dot + 1);
 		return search(text, &s, path, size);
 	}
-	if (!strncmp(text, "ctr:", 4) || is_unit(text)) {
+	if (!strncmp(text, "ctr:", 4) || gs_is_unit(text)) {
 		s.prefix = *text == 'c' && text[3] == ':';
 		snprintf(s.word, sizeof(s.word), "%.250s", s.prefix ? text + 4 : text);
 		if (!*s.word)
@@ -367,8 +376,9 @@ int gs_target_find(struct gs_ctl *ctl, const struct gs_view *view, const char *t
 	}
 	if (g || (flags & GS_TARGET_QUIET))
 		return g ? 0 : GS_EXIT_NOT_FOUND;
-	return gs_error(GS_EXIT_NOT_FOUND, text, "no such cgroup%s", mount ? "" :
-			": no cgroup v2 is mounted; use name:NAME");
+	return gs_error(GS_EXIT_NOT_FOUND, text, mount ? "no such cgroup; gpusharectl set --keep "
+			"gives a share when it comes" : "no such cgroup: no cgroup v2 is mounted; use "
+			"name:NAME");
 }
 
 void gs_target_close(struct gs_target *target)

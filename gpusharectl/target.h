@@ -39,6 +39,9 @@ int gs_target_find(struct gs_ctl *ctl, const struct gs_view *view, const char *t
 int gs_target_make(struct gs_ctl *ctl, const char *name, uint64_t *group);
 void gs_target_close(struct gs_target *target);
 
+/* Does @text name a unit: x.service, x.slice, x.scope? */
+bool gs_is_unit(const char *text);
+
 /* Where cgroup v2 is mounted; NULL: nowhere. */
 const char *gs_cgroup_mount(void);
 /* The cgroup v2 path of a process: 0 or -errno (-ENODATA: it has none). */
@@ -46,7 +49,9 @@ int gs_cgroup_of(int pid, char *path, size_t size);
 
 /*
  * Calls @fn with the path of each cgroup, parents first, until it says
- * non-zero, and returns that. The number of cgroups looked at is bounded.
+ * non-zero, and returns that. The number of cgroups looked at is bounded. What is
+ * below a directory that another user may write in is left out: there anybody could
+ * have made one of the name that is looked for.
  */
 int gs_cgroup_walk(int (*fn)(const char *path, void *arg), void *arg);
 

@@ -189,7 +189,72 @@ if [ -n "$cg" ] && mkdir "$cg/gpushare-ctl-test-$$.slice" 2>/dev/null; then
 	gives 0 reset "job:$$"; gives 0 reset "$slice"
 	within 10 rmdir "$cg/$slice/job_$$/step_0"; rmdir "$cg/$slice/job_$$" "$cg/$slice"
 	result "cgroups: by path, unit, job and process"
+
+	# weighs TARGET WEIGHT: within a second or so
+	weighs() { [ "$("$ctl" show "$1" -P weight --value 2>/dev/null)" = "$2" ]; }
+	soon() { within 5 weighs "$@" || wrong "$1 doesn't get weight $2 but $("$ctl" show "$1" -P weight --value 2>&1)"; }
+	rm -f "$conf"/*
+	printf '[Share]\nMatch=/%s/made-later unit:later-%s.service\nWeight=42\n' "$slice" $$ >"$conf/50-rules.conf"
+	"$ctl" apply --watch 2>"$dir/watch.err" & watch=$!; children+=($watch)
+	mkdir "$cg/$slice"; sleep 0.3
+	mkdir -p "$cg/$slice/made-later" "$cg/$slice/a/later-$$.service"
+	soon "/$slice/made-later" 42; soon "later-$$.service" 42
+	result "rules: a cgroup that is made later gets its share"
+
+	gives 0 set "/$slice/made-later" weight=43; mkdir "$cg/$slice/other"; sleep 1.5
+	weighs "/$slice/made-later" 43 || wrong "what was set by hand is overruled"
+	rmdir "$cg/$slice/made-later"; sleep 0.2; mkdir "$cg/$slice/made-later"
+	soon "/$slice/made-later" 42
+	result "rules: what is set by hand stays, and one that is made anew is new"
+
+	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
+	sleep 1.2
+	start_daemon
+	soon "/$slice/made-later" 42; soon "later-$$.service" 42
+	result "rules: a daemon that comes back without its state gets them"
+
+	printf '[Share]\nMatch=unit:later-%s.service\nWeigh=1\n' $$ >"$conf/60-more.conf"
+	complained() { grep -q '60-more.conf:3:1: Weigh=' "$dir/watch.err"; }
+	within 5 complained || wrong "a mistake isn't said: $(cat "$dir/watch.err")"
+	printf '[Share]\nMatch=unit:later-%s.service\nWeight=44\n' $$ >"$conf/60-more.conf"
+	soon "later-$$.service" 44
+	rm "$conf/60-more.conf"; soon "later-$$.service" 42
+	printf '[Share]\nMatch=unit:later-%s.service\nDevice=cpu:soon\nWeight=45\n[Share]\nMatch=name:made\nMin=70%%\n[Share]\nMatch=/%s/made-later\nMin=60%%\n' $$ "$slice" >"$conf/60-more.conf"
+	gives 0 device add cpu:soon
+	on_device() { [ "$("$ctl" show "later-$$.service" -d cpu:soon -P weight --value)" = 45 ]; }
+	within 5 on_device || wrong "a device that comes later has no share on it"
+	result "rules: files that change, with mistakes too, and devices that come later"
+
+	gives 0 set --keep "/$slice/kept" weight=46 max=50%
+	grep -qx "Match=/$slice/kept" "$conf/50-$slice-kept.conf" || wrong "no rule: $(ls "$conf")"
+	mkdir "$cg/$slice/kept"; soon "/$slice/kept" 46
+	gives 0 set -k "/$slice/kept" weight=47 -d cpu:soon
+	gives 0 set -k "/$slice/kept" weight=48; soon "/$slice/kept" 48
+	grep -qx Max=50% "$conf/50-$slice-kept.conf" || wrong "max is forgotten"
+	gives 0 reset -k "/$slice/kept" max; gives 0 show "/$slice/kept"; says 'max +max'
+	! grep -q Max= "$conf/50-$slice-kept.conf" || wrong "max is still kept"
+	gives 0 reset -k "/$slice/kept"; [ ! -e "$conf/50-$slice-kept.conf" ] || wrong "an empty rule"
+	[ -e "$conf/50-$slice-kept@cpu:soon.conf" ] || wrong "the device's is gone too"
+	echo "[Share]" >"$conf/50-x.slice.conf"; gives 1 set -k x.slice weight=3; rm "$conf/50-x.slice.conf"
+	gives 0 set -k x.slice weight=3; grep -qx Match=unit:x.slice "$conf/50-x.slice.conf" || wrong "no unit"
+	gives 6 set -k "/with space" weight=3; complains "can't be kept"
+	gives 6 apply --watch; complains 'another --watch'
+	gives 0 set --keep -n x.slice weight=9; says "x.slice: weight: default -> 9"; grep -qx Weight=3 "$conf/50-x.slice.conf" || wrong "a dry run writes"
+	result "rules: what is set --keep"
+
+	# A name in a place where others may choose names is no unit's.
+	mkdir "$cg/$slice/theirs"; chown 65534 "$cg/$slice/theirs"; rmdir "$cg/$slice/a/later-$$.service"
+	mkdir "$cg/$slice/theirs/later-$$.service"; sleep 1.5
+	gives 3 show "/$slice/theirs/later-$$.service"
+	gives 3 set "later-$$.service" weight=5; complains 'no such cgroup'
+	"$ctl" doctor | grep -q 'ok *rules *kept, of ' || wrong "the doctor doesn't see who keeps them: $("$ctl" doctor)"
+	kill $watch; wait $watch; rc=$?; [ $rc = 0 ] || wrong "it ends with $rc"
+	"$ctl" doctor | grep -q 'rules .*nobody keeps them' || wrong "the doctor doesn't see that nobody keeps them"
+	gives 2 apply --watch --prune; complains 'no other option'
+	result "rules: nothing of a name that a user may have chosen"
+	gone() { find "$cg/$slice" -depth -type d -exec rmdir {} + 2>/dev/null; [ ! -e "$cg/$slice" ]; }
+	within 10 gone
 else
-	echo "ok $((tests += 1)) - cgroups: by path, unit, job and process # SKIP no cgroup v2 that can be written to"
+	echo "ok $((tests += 1)) - cgroups and rules # SKIP no cgroup v2 that can be written to"
 fi
 finish

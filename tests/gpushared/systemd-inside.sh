@@ -26,10 +26,13 @@ is() {
 clients() {
 	gpusharectl -j status | jq -e --argjson n "$1" '(.clients | length) == $n and all(.clients[]; .grants > 5)'
 }
+weighs() {
+	[ "$(gpusharectl show "$1" -P weight --value)" = "$2" ]
+}
 main_pid() {
 	systemctl show -P MainPID gpushared.service
 }
-echo 1..9
+echo 1..11
 [ "$(cat /proc/1/comm)" = systemd ] && [ "$(stat -fc %T /sys/fs/cgroup)" = cgroup2fs ]
 verdict $? "systemd runs, and cgroup v2 alone"
 
@@ -64,6 +67,17 @@ verdict $? "killed, it is started again, with its shares and its clients"
 systemctl restart gpushared.service
 within 120 clients 2 && [ "$(gpusharectl show gs-two.slice -P weight --value)" = 300 ]
 verdict $? "restarted as well"
+
+# Rules: for what isn't there yet, over a restart of the arbiter that has lost its state.
+systemctl -q enable --now gpushare-rules.service && gpusharectl set --keep gs-three.slice weight=77 &&
+	gpusharectl set --keep gs-one.slice weight=55 && [ -e /etc/gpushare/50-gs-three.slice.conf ] &&
+	systemd-run -q --unit=gs-three --slice=gs-three.slice "$busy" 3600 2000 && within 120 weighs gs-three.slice 77
+verdict $? "a slice that comes later has the share that was kept for it"
+
+systemctl stop gpushared.service && rm -f /var/lib/gpushare/state && gpusharectl status >/dev/null &&
+	within 120 weighs gs-three.slice 77 && within 120 weighs gs-one.slice 55 && is active gpushare-rules.service &&
+	systemctl stop gs-three.service && within 120 clients 2
+verdict $? "so has everything kept, with an arbiter that knows nothing"
 
 systemctl stop gs-one.service
 within 120 clients 1 && systemctl stop gpushared.socket gpushared.service && is inactive gpushared.service &&

@@ -29,8 +29,10 @@ mkdir "$dir/units" "$dir/sbin"
 cp "$O/gpushared/gpushared" "$dir/sbin/"
 sed "s|@PREFIX@|$dir|" gpushared/gpushared.service.in >"$dir/units/gpushared.service"
 cp gpushared/gpushared.socket "$dir/units/"
+mkdir "$dir/bin" && cp "$O/bin/gpusharectl" "$dir/bin/"
+sed "s|@PREFIX@|$dir|" gpusharectl/gpushare-rules.service.in >"$dir/units/gpushare-rules.service"
 # What it says of other units of this machine, and of the pages not being installed, isn't ours.
-systemd-analyze verify --man=no "$dir"/units/gpushared.* 2>&1 | grep gpushared >"$dir/said"
+systemd-analyze verify --man=no "$dir"/units/gpushare* 2>&1 | grep gpushare >"$dir/said"
 [ ! -s "$dir/said" ]
 verdict $? "the units are sound"
 

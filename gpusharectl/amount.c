@@ -20,8 +20,11 @@ static const struct unit times[] = {
 
 static const struct unit sizes[] = {
 	{ "E", 1ULL << 60 }, { "P", 1ULL << 50 }, { "T", 1ULL << 40 }, { "G", 1ULL << 30 },
-	{ "M", 1ULL << 20 }, { "K", 1ULL << 10 }, { "", 1 }, { NULL, 0 },
+	{ "M", 1ULL << 20 }, { "K", 1ULL << 10 }, { "", 1 }, { "B", 1 }, { NULL, 0 },
 };
+
+/* Fewer than a page, without a unit: who writes mem=8 means another one. */
+#define BYTES_LEAST	4096
 
 static const struct unit percents[] = {
 	{ "%", 10 }, { NULL, 0 },
@@ -95,6 +98,8 @@ int gs_parse_bytes(const char *s, uint64_t *bytes)
 		return 0;
 	}
 	rc = parse(s, sizes, bytes);
+	if (!rc && *bytes && *bytes < BYTES_LEAST && isdigit((unsigned char)s[strlen(s) - 1]))
+		return -EDOM;
 	return !rc && *bytes == GPUSHARE_NO_LIMIT ? -ERANGE : rc;
 }
 
@@ -122,6 +127,8 @@ void gs_format_bytes(char *buffer, uint64_t bytes)
 {
 	if (bytes == GPUSHARE_NO_LIMIT)
 		strcpy(buffer, "max");
+	else if (bytes && bytes < BYTES_LEAST && bytes % 1024)
+		sprintf(buffer, "%" PRIu64 "B", bytes);
 	else if (bytes)
 		format(buffer, bytes, sizes);
 	else

@@ -11,6 +11,7 @@
 /* "250us", "2ms", "1.5s", "0": a unit is needed, since people don't agree on one. */
 int gs_parse_us(const char *s, uint64_t *us);
 /* "8G", "512M", "4096": base 1024; "max" is GPUSHARE_NO_LIMIT. */
+/* -EDOM: a few bytes, without a unit. */
 int gs_parse_bytes(const char *s, uint64_t *bytes);
 /* "12.5%": in per mille. */
 int gs_parse_permille(const char *s, uint64_t *permille);

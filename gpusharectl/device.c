@@ -84,6 +84,7 @@ static int add(struct gs_ctl *ctl, int argc, char **argv)
 {
 	static const char *const kinds[] = { "gpu", "mig", "cpu", "other" };
 	struct gpushare_device device;
+	char key[GPUSHARE_KEY_MAX];
 	unsigned int i;
 	int rc;
 
@@ -92,8 +93,10 @@ static int add(struct gs_ctl *ctl, int argc, char **argv)
 	if (strlen(argv[1]) >= GPUSHARE_KEY_MAX || !strchr(argv[1], ':'))
 		return gs_usage(ctl, "%s: a key is KIND:NAME, up to %d characters", argv[1],
 				GPUSHARE_KEY_MAX - 1);
+	if (!gs_pci_key(argv[1], key))
+		strcpy(key, argv[1]);
 	gs_device_defaults(&device);
-	device.kind = gs_kind_of(argv[1]);
+	device.kind = gs_kind_of(key);
 	if (ctl->values[OPT_KIND]) {
 		for (i = 0; i < 4 && strcmp(kinds[i], ctl->values[OPT_KIND]); i++)
 			;
@@ -102,7 +105,7 @@ static int add(struct gs_ctl *ctl, int argc, char **argv)
 					ctl->values[OPT_KIND]);
 		device.kind = i + 1;
 	}
-	strcpy(device.key, argv[1]);
+	strcpy(device.key, key);
 	rc = take_words(ctl, &device, argc - 2, argv + 2);
 	if (!rc)
 		rc = gs_connect(ctl);
@@ -113,6 +116,16 @@ static int add(struct gs_ctl *ctl, int argc, char **argv)
 		return gs_error(GS_EXIT_USAGE, argv[1], "refused as a device's key; it is KIND:NAME of "
 				"printable characters without spaces");
 	return rc ? gs_call_error(argv[1], rc) : gs_check_kept(ctl, argv[1]);
+}
+
+/* A part of a key may be another device's, and what is removed is gone. */
+static bool is_named_whole(const struct gpushare_device *device, const char *text)
+{
+	char key[GPUSHARE_KEY_MAX], id[16];
+
+	snprintf(id, sizeof(id), "%u", device->device);
+	return !strcmp(text, device->key) || !strcmp(text, id) ||
+		(gs_pci_key(text, key) && !strcmp(key, device->key));
 }
 
 static int set_or_remove(struct gs_ctl *ctl, int argc, char **argv, unsigned long cmd)
@@ -135,6 +148,9 @@ static int set_or_remove(struct gs_ctl *ctl, int argc, char **argv, unsigned lon
 		rc = gs_usage(ctl, "all: name one device");
 	if (!rc)
 		device = gs_view_device(&view, id)->info;
+	if (!rc && cmd == GPUSHARE_DEVICE_REMOVE && !is_named_whole(&device, argv[1]))
+		rc = gs_error(GS_EXIT_NOT_FOUND, argv[1], "no such device; if it is %s or %u that is to "
+			      "be removed, name it so", device.key, device.device);
 	gs_view_free(&view);
 	if (rc)
 		return rc;
@@ -167,7 +183,8 @@ const struct gs_command gs_device_command = {
 	"set DEV PROPERTY=VALUE... | remove DEV]",
 	.options = options, .run = run_device, .operands = "device-verb device device-props",
 	.most = -1, .summary = "List, add, change or remove devices",
-	.details = "DEV is an id, a key, or a part of one key.\n\nproperties:\n"
+	.details = "DEV is an id, a key, a PCI address, or (but for remove) a part of one key.\n\n"
+	"properties:\n"
 	"  policy=fair|fcfs|rr      who is next\n"
 	"  seats=1..64              how many may run at the same time\n"
 	"  slice=TIME               how long a grant lasts if others wait (2ms)\n"

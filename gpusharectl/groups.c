@@ -83,6 +83,20 @@ static bool is_last(const struct gs_view *view, size_t group)
 	return true;
 }
 
+/* Ids of containers, of 64 digits, by their first 12, as their tools do. */
+static void shorten_ids(char *label)
+{
+	char *at = label;
+	size_t n;
+
+	while (*at) {
+		n = strspn(at, "0123456789abcdef");
+		if (n == 64)
+			memmove(at + 12, at + n, strlen(at + n) + 1);
+		at += n == 64 ? 12 : n ? n : 1;
+	}
+}
+
 void gs_tree_label(const struct gs_view *view, size_t group, char *label, size_t size)
 {
 	const struct gs_group_view *g = &view->groups[group], *above;
@@ -109,6 +123,7 @@ void gs_tree_label(const struct gs_view *view, size_t group, char *label, size_t
 	if (g->depth && *path == '/')
 		path++;
 	snprintf(label, size, "%s%s", glyphs, *path ? path : "/");
+	shorten_ids(label);
 }
 
 static bool below(const struct gs_view *view, uint64_t group, uint64_t above)

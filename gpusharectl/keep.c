@@ -98,7 +98,8 @@ static void file_of(const struct rule *r, char *file, size_t size)
 			file[at] = '-';
 }
 
-int gs_keep(const char *text, const char *path, const char *key, const struct gpushare_share *share)
+int gs_keep(const char *text, const char *path, const char *key,
+	    const struct gpushare_share *share)
 {
 	struct rule r = { .key = key };
 	char file[PATH_MAX];

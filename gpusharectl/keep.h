@@ -10,7 +10,8 @@
  * (@path: what that is now, if it is there) on device @key (NULL: all). A file that says
  * nothing any more is removed. 0, or an exit status, and said why.
  */
-int gs_keep(const char *text, const char *path, const char *key, const struct gpushare_share *share);
+int gs_keep(const char *text, const char *path, const char *key,
+	    const struct gpushare_share *share);
 
 /* May a rule's pattern be @name, and mean itself and nothing else? */
 bool gs_can_be_named(const char *name);

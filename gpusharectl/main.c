@@ -20,7 +20,8 @@ const struct gs_command *const gs_commands[] = {
 	&gs_completion_command, &gs_version_command, &gs_help_command, NULL,
 };
 
-enum { COMMON_JSON, COMMON_PRETTY, COMMON_QUIET, COMMON_COLOR, COMMON_ARBITER, COMMON_HELP };
+enum { COMMON_JSON, COMMON_PRETTY, COMMON_QUIET, COMMON_COLOR, COMMON_ARBITER, COMMON_HELP,
+       COMMON_VERSION };
 
 const struct gs_option gs_common_options[] = {
 	{ "json", NULL, "write JSON, in the schemas of gpusharectl.md", 'j' },
@@ -29,6 +30,7 @@ const struct gs_option gs_common_options[] = {
 	{ "color", "WHEN", "auto, always or never (NO_COLOR is honoured)", 0 },
 	{ "arbiter", "PATH", "the device node or socket to use", 0 },
 	{ "help", NULL, "say this", 'h' },
+	{ "version", NULL, "say this tool's version; gpusharectl version: the arbiter's too", 'V' },
 	{ NULL, NULL, NULL, 0 },
 };
 
@@ -263,7 +265,10 @@ static int take_common(struct gs_ctl *ctl, int which, const char *arg)
 		ctl->where = arg;
 		return 0;
 	}
-	gs_command_help(ctl->command, stdout);
+	if (which == COMMON_VERSION)
+		puts("gpusharectl " GPUSHARE_RELEASE);
+	else
+		gs_command_help(ctl->command, stdout);
 	exit(GS_EXIT_OK);
 }
 

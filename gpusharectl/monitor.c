@@ -29,8 +29,29 @@ static uint64_t wall_offset(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec - gs_now();
 }
 
-static void print_json(const struct gs_ctl *ctl, const struct gpushare_event *e, uint64_t offset)
+/* Names of groups, taken anew when one isn't among them, but ten times a second at most. */
+static struct gs_view names;
+static uint64_t names_ns;
+
+/* NULL: nobody knows it any more. */
+static const char *path_of(struct gs_ctl *ctl, uint64_t group)
 {
+	const struct gs_group_view *g = gs_view_group(&names, group);
+
+	if (!g && gs_now() - names_ns > 100000000) {
+		gs_view_free(&names);
+		if (gs_view_take(ctl, &names, GS_VIEW_GROUPS))
+			names = (struct gs_view){ 0 };
+		names_ns = gs_now();
+		g = gs_view_group(&names, group);
+	}
+	return g ? g->all.path : NULL;
+}
+
+static void print_json(struct gs_ctl *ctl, const struct gpushare_event *e, uint64_t offset)
+{
+	const char *path = e->group ? path_of(ctl, e->group) : NULL;
+
 	struct gs_json j;
 
 	gs_json_begin(&j, stdout, ctl->pretty);
@@ -41,6 +62,7 @@ static void print_json(const struct gs_ctl *ctl, const struct gpushare_event *e,
 	gs_json_unsigned(&j, "monotonic_ns", e->time_ns);
 	gs_json_unsigned(&j, "device", e->device);
 	gs_json_unsigned(&j, "group", e->group);
+	gs_json_string(&j, "path", path ? path : "");
 	gs_json_unsigned(&j, "client", e->client);
 	gs_json_signed(&j, "pid", e->pid);
 	gs_json_unsigned(&j, "value", e->value);
@@ -76,8 +98,9 @@ static void print_value(const struct gpushare_event *e)
 	}
 }
 
-static void print_line(const struct gs_ctl *ctl, const struct gpushare_event *e, uint64_t offset)
+static void print_line(struct gs_ctl *ctl, const struct gpushare_event *e, uint64_t offset)
 {
+	const char *path = e->group ? path_of(ctl, e->group) : NULL;
 	time_t seconds = (e->time_ns + offset) / 1000000000;
 	char stamp[32];
 	struct tm tm;
@@ -92,8 +115,12 @@ static void print_line(const struct gs_ctl *ctl, const struct gpushare_event *e,
 	fputs(gs_event_name(e->type), stdout);
 	if (e->device)
 		printf(" device %u", e->device);
-	if (e->group)
+	if (path) {
+		fputs(" group ", stdout);
+		gs_print_safe(stdout, path);
+	} else if (e->group) {
 		printf(" group %llu", (unsigned long long)e->group);
+	}
 	if (e->client)
 		printf(" client %llu", (unsigned long long)e->client);
 	if (e->pid)
@@ -161,6 +188,7 @@ static int run_monitor(struct gs_ctl *ctl, int argc, char **argv)
 		return rc;
 	rc = listen_to(ctl, events, count, until);
 	gs_events_close(events);
+	gs_view_free(&names);
 	return rc;
 }
 

@@ -175,11 +175,25 @@ static int parse_bytes(const char *s, uint64_t mem_bytes, uint64_t *bytes)
 	return 0;
 }
 
+/* 8GB, 8GiB */
+static bool is_long_unit(const char *value)
+{
+	size_t n = strcspn(value, "KMGTPE");
+
+	return value[n] && (!strcmp(value + n + 1, "B") || !strcmp(value + n + 1, "iB"));
+}
+
 static int say(int rc, const struct gs_prop *prop, const char *value, char *why, size_t size)
 {
 	if (rc == -ENODATA)
 		snprintf(why, size, "%s=%s: a percentage needs one device whose memory is known; "
 			 "name it, or say bytes", prop->name, value);
+	else if (rc == -EDOM)
+		snprintf(why, size, "%s=%s: %s bytes? With a unit it is %sG, %sM, %sK or %sB",
+			 prop->name, value, value, value, value, value, value);
+	else if (prop->kind == KIND_BYTES && rc == -EINVAL && is_long_unit(value))
+		snprintf(why, size, "%s=%s: write %.*s, which is of 1024", prop->name, value,
+			 (int)strcspn(value, "KMGTPE") + 1, value);
 	else if (rc)
 		snprintf(why, size, "%s=%s: %s; it takes %s", prop->name, value,
 			 rc == -ERANGE ? "out of range" : "not understood", prop->values);

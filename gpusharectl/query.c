@@ -92,6 +92,17 @@ bool gs_group_is_part(const struct gpushare_share *group)
 	return group->kind == GPUSHARE_GROUP_USER || group->kind == GPUSHARE_GROUP_CONTAINER;
 }
 
+const char *gs_user_name(uint32_t uid, char buffer[GS_USER])
+{
+	const struct passwd *user = getpwuid((uid_t)uid);
+
+	if (user)
+		snprintf(buffer, GS_USER, "%s", user->pw_name);
+	else
+		snprintf(buffer, GS_USER, "%u", uid);
+	return buffer;
+}
+
 /* A tenant's part has its group's path: what tells them apart is whose it is. */
 static void name_part(struct gpushare_share *group)
 {
@@ -290,13 +301,35 @@ const struct gs_device_view *gs_view_device(const struct gs_view *view, uint32_t
 	return i < view->nr_devices ? &view->devices[i] : NULL;
 }
 
+bool gs_pci_key(const char *text, char key[GPUSHARE_KEY_MAX])
+{
+	unsigned int domain = 0, bus, slot, function;
+	int n = -1;
+
+	if (!strncmp(text, "pci:", 4))
+		text += 4;
+	if (strlen(text) > 16 || strspn(text, "0123456789abcdefABCDEF:.") != strlen(text))
+		return false;
+	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &n) != 4 || text[n]) {
+		domain = 0;
+		n = -1;
+		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &slot, &function, &n) != 3 || text[n])
+			return false;
+	}
+	snprintf(key, GPUSHARE_KEY_MAX, "pci:%04x:%02x:%02x.%x", domain, bus, slot, function);
+	return true;
+}
+
 int gs_device_choose(const struct gs_view *view, const char *text, uint32_t *id)
 {
 	const struct gpushare_device *found = NULL, *d;
 	char *end;
 	unsigned long number = strtoul(text, &end, 10);
+	char key[GPUSHARE_KEY_MAX];
 	size_t i;
 
+	if (gs_pci_key(text, key) && strncmp(text, "pci:", 4))
+		text = key;
 	if (!strcmp(text, "all")) {
 		*id = GPUSHARE_ALL_DEVICES;
 		return 0;

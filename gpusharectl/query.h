@@ -34,6 +34,16 @@ struct gs_view {
 	size_t nr_clients, room_clients;
 };
 
+#define GS_USER		36
+/* The user's name, or the number. */
+const char *gs_user_name(uint32_t uid, char buffer[GS_USER]);
+
+/*
+ * The key of a PCI device's address: "65:00.0", "0000:65:00.0", "00000000:65:00.0", with
+ * or without "pci:". False: it is no such address.
+ */
+bool gs_pci_key(const char *text, char key[GPUSHARE_KEY_MAX]);
+
 #define GS_VIEW_GROUPS	0x1
 #define GS_VIEW_CLIENTS	0x2
 

@@ -337,9 +337,9 @@ static int run_show(struct gs_ctl *ctl, int argc, char **argv)
 }
 
 #define TARGETS \
-	"TARGET is a /cgroup/path, a unit (x.slice, x.service, x.scope), self, pid:N,\n" \
-	"job:ID[.STEP] (Slurm's), ctr:ID (podman, docker), name:NAME (a named group\n" \
-	"of the daemon) or id:N.\n"
+	"TARGET is a /cgroup/path, a unit (x.slice, x.service, x.scope), user:NAME, self,\n" \
+	"pid:N, job:ID[.STEP] (Slurm's), ctr:ID (podman, docker), name:NAME (a named\n" \
+	"group of the daemon) or id:N.\n"
 
 const struct gs_command gs_set_command = {
 	.name = "set", .args = "TARGET PROPERTY=VALUE...", .options = set_options,

@@ -73,16 +73,16 @@ static void show_device(const struct gs_ctl *ctl, const struct gs_view *before,
 static void show_clients(const struct gs_ctl *ctl, const struct gs_view *before,
 			 const struct gs_view *now, uint32_t device)
 {
-	static const char *const heads[] = { "GROUP", ">PID", "COMMAND", ">DEV", "STATE", ">FOR",
+	static const char *const heads[] = { "GROUP", "USER", ">PID", "COMMAND", ">DEV", "STATE", ">FOR",
 					     ">USED", ">WAIT", ">GRANTS", ">MEM" };
 	const struct gs_group_view *g;
 	const struct gpushare_stats *c;
-	char a[GS_AMOUNT];
+	char a[GS_AMOUNT], user[GS_USER];
 	struct gs_rate rate;
 	struct gs_table t;
 	size_t i;
 
-	gs_table_begin(&t, heads, 10);
+	gs_table_begin(&t, heads, 11);
 	for (i = 0; i < now->nr_clients; i++) {
 		c = &now->clients[i];
 		if (device && c->device != device)
@@ -90,6 +90,7 @@ static void show_clients(const struct gs_ctl *ctl, const struct gs_view *before,
 		g = gs_view_group(now, c->part ? c->part : c->group);
 		rate = gs_client_rate(before, c);
 		gs_table_cell(&t, "%s", g ? g->all.path : "?");
+		gs_table_cell(&t, "%s", gs_user_name(c->uid, user));
 		gs_table_cell(&t, "%d", c->pid);
 		gs_table_cell(&t, "%s", c->comm);
 		gs_table_cell(&t, "%u", c->device);

@@ -14,6 +14,7 @@
 #include "json.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static void write_text(FILE *out, const char *s, unsigned int most)
 		n = n ? n : 1;
 	}
 }
+
+#define NAME_MOST	20
 
 /* The end of a long path says more than its beginning. */
 static const char *tail(const char *name, unsigned int most)
@@ -351,6 +354,19 @@ static int write_bars(struct picture *p, size_t row_nr, double y)
 	return 0;
 }
 
+/* What is cut away is shown by a pointer that rests on it. */
+static void write_row_name(FILE *out, const char *name)
+{
+	const char *end = tail(name, NAME_MOST);
+
+	if (end != name) {
+		fputs("<title>", out);
+		write_text(out, name, UINT_MAX);
+		fputs("</title>…", out);
+	}
+	write_text(out, end, NAME_MOST);
+}
+
 static int write_row(struct picture *p, size_t i)
 {
 	const struct gs_row *row = &p->tl->rows[i];
@@ -364,13 +380,13 @@ static int write_row(struct picture *p, size_t i)
 	fprintf(p->out, "<rect x=\"32\" y=\"%.1f\" width=\"5\" height=\"%.1f\" rx=\"2\" "
 		"fill=\"%s\"/>\n<text class=\"n\" x=\"46\" y=\"%.1f\">", y, p->row_height,
 		colour_of(i), small ? middle + 5 : middle - 1);
-	write_text(p->out, tail(row->name, 20), 20);
+	write_row_name(p->out, row->name);
 	fputs("</text>\n", p->out);
 	if (!small) {
 		fprintf(p->out, "<text class=\"d\" x=\"46\" y=\"%.1f\">", middle + 16);
 		if (row->weight)
 			fprintf(p->out, "weight %u · ", row->weight);
-		fprintf(p->out, "waits %s</text>\n",
+		fprintf(p->out, "median wait %s</text>\n",
 			duration(buffer, sizeof(buffer), gs_row_wait(row, 50)));
 	}
 	fprintf(p->out, "<text class=\"b\" x=\"%d\" y=\"%.1f\" style=\"fill:%s%s\">%.1f %%</text>\n",

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -195,6 +196,22 @@ bool gs_is_unit(const char *text)
 	return false;
 }
 
+/* Where systemd has a user's sessions. */
+static int user_slice(const struct gs_ctl *ctl, const char *text, char *path, size_t size)
+{
+	const struct passwd *user;
+	uint64_t uid;
+
+	if (gs_parse_unsigned(text + 5, UINT32_MAX, &uid)) {
+		user = getpwnam(text + 5);
+		if (!user)
+			return gs_usage(ctl, "%s: no such user", text);
+		uid = user->pw_uid;
+	}
+	snprintf(path, size, "/user.slice/user-%llu.slice", (unsigned long long)uid);
+	return 0;
+}
+
 /* The path that @text speaks of; empty: there is none. */
 static int find_path(const struct gs_ctl *ctl, const char *text, char *path, size_t size)
 {
@@ -217,6 +234,8 @@ static int find_path(const struct gs_ctl *ctl, const char *text, char *path, siz
 		return !rc ? 0 : gs_error(GS_EXIT_NOT_FOUND, text, rc == -ESRCH ? "no such process" :
 					  "it has no cgroup v2; mount one, or use name:NAME");
 	}
+	if (!strncmp(text, "user:", 5))
+		return user_slice(ctl, text, path, size);
 	if (!strncmp(text, "job:", 4)) {
 		dot = strchr(text, '.');
 		snprintf(s.word, sizeof(s.word), "job_%.*s",
@@ -232,7 +251,7 @@ static int find_path(const struct gs_ctl *ctl, const char *text, char *path, siz
 			return gs_usage(ctl, "%s: which container?", text);
 		return search(text, &s, path, size);
 	}
-	return gs_usage(ctl, "%s: not a target; it is a /path, a unit, self, pid:N, job:ID, ctr:ID, "
+	return gs_usage(ctl, "%s: not a target; it is a /path, a unit, user:NAME, self, pid:N, job:ID, ctr:ID, "
 			"name:NAME or id:N", text);
 }
 

@@ -4,6 +4,7 @@
  *
  *	/system.slice/x.scope	a cgroup, or a group's path as list shows it
  *	x.service x.slice x.scope	the unit's cgroup, wherever it is
+ *	user:NAME|UID		a user's sessions, as systemd has them
  *	self  pid:N		the cgroup of that process
  *	job:ID[.STEP]		Slurm's
  *	ctr:ID			podman's, docker's or containerd's, by the id's beginning

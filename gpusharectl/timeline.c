@@ -89,7 +89,10 @@ static int name_row(struct gs_timeline *tl, struct gs_row *row, bool by_client)
 	int rc;
 
 	n = gs_trace_find(t, kind, row->id, row->device, tl->end_ns);
-	if (n && n->name[0])
+	if (n && n->name[0] && by_client && n->pid)
+		snprintf(row->name, sizeof(row->name), "%.*s %d", (int)sizeof(row->name) - 13,
+			 n->name, n->pid);
+	else if (n && n->name[0])
 		memcpy(row->name, n->name, sizeof(row->name));
 	else
 		snprintf(row->name, sizeof(row->name), "%s %llu", by_client ? "client" : "group",

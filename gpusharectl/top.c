@@ -256,10 +256,14 @@ static void draw_row(struct top *t, const struct row *r, unsigned int name_width
 static void draw_help(struct top *t)
 {
 	static const char *const lines[] = {
-		"The bar is the whole device: '#' got of what it is entitled to, '+' got beyond",
-		"it, '-' entitled to and not got. WAIT is the time in which somebody of it waited.",
-		"", "q  end          s  sort by the next column     c  groups or clients",
-		"d  next device  +  look more often             -  look less often", "h  back",
+		"The bar is the whole device:",
+		"  '#'  got of what it is entitled to",
+		"  '+'  got beyond that",
+		"  '-'  entitled to, and not got",
+		"WAIT is the time in which somebody of it waited.", "",
+		"q  end                        d  next device",
+		"s  sort by the next column    c  groups or clients",
+		"+  look more often            -  look less often", "h  back",
 	};
 	size_t i;
 

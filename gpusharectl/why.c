@@ -4,11 +4,14 @@
 #include "ctl.h"
 #include "groups.h"
 #include "props.h"
+#include "target.h"
 #include "term.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,28 +163,98 @@ static void tell_client(struct why *w, const struct gpushare_stats *c)
 	}
 }
 
-static int explain(struct why *w, int pid)
+static int parent_of(int pid)
+{
+	char name[64], line[256];
+	const char *end;
+	int parent = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return 0;
+	/* The command stands in brackets, and may hold some. */
+	end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (end)
+		sscanf(end + 1, " %*c %d", &parent);
+	fclose(f);
+	return parent;
+}
+
+/* The process itself, or one that it has started: a shell, or gpusharectl run. */
+static bool is_of_process(int pid, int ancestor)
+{
+	unsigned int depth;
+
+	for (depth = 0; pid > 0 && depth < 64; depth++) {
+		if (pid == ancestor)
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
+/* In the cgroup, or below it. */
+static bool is_in_cgroup(int pid, const char *cgroup)
+{
+	size_t length = strlen(cgroup);
+	char path[PATH_MAX];
+
+	if (!strcmp(cgroup, "/"))
+		return true;
+	return !gs_cgroup_of(pid, path, sizeof(path)) && !strncmp(path, cgroup, length) &&
+		(!path[length] || path[length] == '/');
+}
+
+/* Who is asked about: a process and what it started, or whoever is in a group. */
+struct whom {
+	int pid;
+	struct gs_target target;
+};
+
+static bool is_meant(const struct why *w, const struct whom *whom, const struct gpushare_stats *c)
+{
+	const struct gs_group_view *g = gs_view_group(&w->now, c->group);
+
+	if (whom->pid)
+		return is_of_process(c->pid, whom->pid);
+	return (g && g->all.group == whom->target.group) ||
+		(*whom->target.path == '/' && c->pid && is_in_cgroup(c->pid, whom->target.path));
+}
+
+static int nobody(const struct whom *whom, const char *text)
 {
 	char name[64];
-	unsigned int found = 0;
-	size_t i;
 
-	for (i = 0; i < w->now.nr_clients; i++)
-		found += w->now.clients[i].pid == pid;
-	snprintf(name, sizeof(name), "/proc/%d", pid);
-	if (!found && access(name, F_OK))
-		return gs_error(GS_EXIT_NOT_FOUND, name + 6, "no such process");
-	if (!found)
-		return gs_error(GS_EXIT_NOT_FOUND, name + 6, "the arbiter knows no client of this "
-				"process: it doesn't use a shared device, or not through gpushare");
+	snprintf(name, sizeof(name), "/proc/%d", whom->pid);
+	if (whom->pid && access(name, F_OK))
+		return gs_error(GS_EXIT_NOT_FOUND, text, "no such process");
+	return gs_error(GS_EXIT_NOT_FOUND, text, "the arbiter knows no client of this %s: it doesn't "
+			"use a shared device, or not through gpushare",
+			whom->pid ? "process, or of one that it started" : "group");
+}
+
+static int explain(struct why *w, const struct whom *whom, const char *text)
+{
+	bool *meant = calloc(w->now.nr_clients + 1, sizeof(*meant));
+	size_t i, found = 0;
+
+	for (i = 0; meant && i < w->now.nr_clients; i++)
+		found += meant[i] = is_meant(w, whom, &w->now.clients[i]);
+	if (!found) {
+		free(meant);
+		return nobody(whom, text);
+	}
 	if (w->ctl->json) {
 		gs_answer_begin(&w->j, w->ctl, "why");
-		gs_json_signed(&w->j, "pid", pid);
+		gs_json_signed(&w->j, "pid", whom->pid);
 		gs_json_array(&w->j, "clients");
 	}
 	for (i = 0; i < w->now.nr_clients; i++)
-		if (w->now.clients[i].pid == pid)
+		if (meant[i])
 			tell_client(w, &w->now.clients[i]);
+	free(meant);
 	if (w->ctl->json) {
 		gs_json_end(&w->j);
 		gs_json_end(&w->j);
@@ -191,23 +264,33 @@ static int explain(struct why *w, int pid)
 
 static int run_why(struct gs_ctl *ctl, int argc, char **argv)
 {
+	struct whom whom = { .target.cgroup_fd = -1 };
 	struct why w = { .ctl = ctl };
-	uint64_t pid;
+	const char *text = argv[0];
+	uint64_t pid = 0;
 	int rc;
 
 	(void)argc;
-	if (gs_parse_unsigned(argv[0], INT_MAX, &pid) || !pid)
-		return gs_usage(ctl, "%s: not a process id", argv[0]);
+	if (!strncmp(text, "pid:", 4))
+		text += 4;
+	if (isdigit((unsigned char)*text) && (gs_parse_unsigned(text, INT_MAX, &pid) || !pid))
+		return gs_usage(ctl, "%s: not a process id", text);
+	whom.pid = (int)pid;
 	rc = gs_view_twice(ctl, LOOK_US, GS_VIEW_GROUPS | GS_VIEW_CLIENTS, &w.before, &w.now);
 	if (rc)
 		return rc;
-	rc = explain(&w, pid);
+	if (!pid)
+		rc = gs_target_find(ctl, &w.now, text, GS_TARGET_LATER, &whom.target);
+	if (!rc)
+		rc = explain(&w, &whom, text);
+	gs_target_close(&whom.target);
 	gs_view_free(&w.before);
 	gs_view_free(&w.now);
 	return rc;
 }
 
 const struct gs_command gs_why_command = {
-	.name = "why", .args = "PID", .run = run_why, .operands = "pid", .least = 1, .most = 1,
-	.summary = "Why a process waits: who holds, until when, which limit",
+	.name = "why", .args = "PID|TARGET", .run = run_why, .operands = "pid", .least = 1, .most = 1,
+	.summary = "Why a process or a group waits: who holds, until when, which limit",
+	.details = "Of a process also those that it has started. TARGET as for set: a unit, a job, ...\n",
 };

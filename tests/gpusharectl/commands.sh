@@ -6,6 +6,7 @@ start_daemon
 
 gives 2; complains '^usage: gpusharectl'
 gives 0 help; says 'commands:'
+gives 0 --version; says '^gpusharectl [0-9.]+$'; gives 0 -V; gives 0 list --version; says '^gpusharectl [0-9.]+$'
 gives 0 --help; says 'commands:'
 for c in status list show set reset device run top why monitor record plot apply save metrics \
 	doctor completion version help; do
@@ -59,11 +60,22 @@ gives 3 device set : slice=1ms; complains 'is it device'
 gives 2 device set all slice=1ms; complains 'name one device'
 gives 2 device set 2; complains 'PROPERTY=VALUE'
 gives 2 device frob; complains 'list, add, set or remove'
+gives 3 device remove 65:0; complains 'if it is pci:0000:65:00.0 or 2 that is to be removed'
+gives 0 device set 65:00.0 slice=default; gives 0 device set 00000000:65:00.0 slice=default
+gives 1 device add 65:00.0; complains 'it is there already'
+gives 0 device add 0000:C1:00.0; gives 0 device list; says '^pci:0000:c1:00.0 .* gpu '; says_not 'C1'
+gives 0 device remove c1:00.0; gives 0 device list; says_not 'c1'
 gives 0 device remove 2; gives 0 device list; says_not '65:00'
 gives 3 device remove 2; complains 'no such device'
 gives 2 device remove
 result "device"
 
+gives 2 set name:a mem=8; complains 'mem.max=8: 8 bytes\? With a unit it is 8G, 8M, 8K or 8B'
+gives 2 set name:a mem=8GB; complains 'mem.max=8GB: write 8G, which is of 1024'
+gives 2 set name:a mem=8GiB; complains 'write 8G'; gives 2 set name:a mem=8XB; complains 'not understood'
+gives 0 set name:a mem=0; gives 0 set name:a mem=1048576; gives 0 reset name:a
+gives 2 set user:no.such.user weight=1; complains 'no such user'
+gives 0 set user:0 weight=1 -kn; says '^user:0: weight: default -> 1'
 gives 0 set name:a weight=200 max=50% min=20% mem.max=1G class=latency
 gives 0 show name:a; says 'weight +200 +set for all'; says 'max +50%'; says 'min +20%'
 says 'mem.max +1G'; says 'class +latency'; says 'mem.min +0 +default'
@@ -123,12 +135,22 @@ start two 600 2000 0 1000000
 pid=$last
 within 30 clients 2 || wrong "the tenants didn't come"
 gives 0 set name:two mem=1M
-gives 0 status; says "^one +[0-9]+ +busy +1 +(running|yielding|waiting|idle)"; says " 977K| 976K| 0.95M"
+gives 0 status; says "^one +[^ ]+ +[0-9]+ +busy +1 +(running|yielding|waiting|idle)"; says " 977K| 976K| 0.95M"
 gives 0 list; says '─one +1 .*(running|waiting|idle) 1'
 gives 0 why "$pid"; says "^pid $pid \(busy\) on cpu:0: "; says 'its group two is entitled to 50.0%, and'
 gives 3 why 999999999; complains 'no such process'
-gives 3 why $$; complains 'the arbiter knows no client'
-gives 2 why self; complains 'self: not a process id'
+sleep 60 & idler=$!; gives 3 why $idler; complains 'the arbiter knows no client'; kill $idler; wait $idler 2>/dev/null
+gives 0 why name:two; says "^pid $pid \\(busy\\) on cpu:0: "
+"$ctl" run -q -- sleep 60 & other=$!; children+=($other)
+(exec 3<&1; "$busy" 60 2000 >/dev/null & echo $! >"$dir/below"; sleep 60) & shell=$!; children+=($shell)
+started() { clients 3; }
+within 20 started || wrong "no third client"
+gives 0 why $shell; says "^pid $(cat "$dir/below") \\(busy\\) on cpu:0: "
+kill "$(cat "$dir/below")" $shell $other; wait $shell $other 2>/dev/null
+gives 3 why name:nobody; complains 'no client of this group'
+gives 2 why 0; complains '0: not a process id'
+gives 2 why nonsense; complains 'not a target'
+gives 0 status; says "^ *name|$(id -un) +[0-9]+ +busy"
 gives 2 why
 result "status and why with tenants"
 
@@ -146,7 +168,7 @@ gives 0 status --transforms; says 'KERNEL +PID +COMMAND +WAY +LAUNCHES +WHY'; sa
 says '^reduce\?\[2J +[0-9]+ +busy +whole +1 +it waits for other blocks'
 result "status --transforms"
 
-gives 0 monitor --count=20 --grants; says '^granted device 1 group [0-9]+ client [0-9]+ pid [0-9]+ slice '
+gives 0 monitor --count=20 --grants; says '^granted device 1 group (one|two) client [0-9]+ pid [0-9]+ slice '
 says '^yielded .* held '
 gives 0 -j monitor --count=5 granted
 [ "$(jq -r .event <<<"$out" | sort -u)" = granted ] || wrong "not only granted: $out"

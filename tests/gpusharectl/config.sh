@@ -85,7 +85,7 @@ gives 0 apply --check "$dir/saved.conf"
 gives 0 apply -n "$dir/saved.conf"; [ -z "$out" ] || wrong "what was saved isn't so: $out"
 cp "$dir/saved.conf" "$dir/first.conf"
 gives 0 reset name:a; gives 0 reset --device=cpu name:a; gives 0 reset --device=cpu name:b
-gives 0 device remove mig; gives 0 device set cpu:0 slice=9ms memory=0
+gives 0 device remove mig:made/1; gives 0 device set cpu:0 slice=9ms memory=0
 gives 0 apply "$dir/saved.conf"
 gives 0 save "$dir/saved.conf"
 diff "$dir/first.conf" "$dir/saved.conf" >"$dir/diff" || wrong "$(cat "$dir/diff")"

@@ -37,7 +37,7 @@ result "clients, why, top, metrics and run"
 if "$ctl" monitor --for=1ms 2>&1 | grep -q 'built without'; then
 	echo "ok $((tests += 1)) - events by netlink # SKIP built without libnl"
 else
-	gives 0 monitor --count=20 --grants; says '^granted device [0-9]+ group [0-9]+ client [0-9]+ pid [0-9]+ slice '
+	gives 0 monitor --count=20 --grants; says '^granted device [0-9]+ group /[^ ]+ client [0-9]+ pid [0-9]+ slice '
 	says '^yielded .* held '
 	gives 0 -j monitor --count=3 granted
 	[ "$(jq -r .event "$dir/out" | sort -u)" = granted ] || wrong "not only granted: $out"

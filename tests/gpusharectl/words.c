@@ -47,6 +47,8 @@ TEST(sizes)
 	EXPECT_EQ(bytes("8G"), 8ULL << 30);
 	EXPECT_EQ(bytes("1.5K"), 1536);
 	EXPECT_EQ(bytes("4096"), 4096);
+	EXPECT_EQ(bytes("8"), 1);	/* of which unit? */
+	EXPECT_EQ(bytes("8B"), 8);
 	EXPECT_EQ(bytes("max"), GPUSHARE_NO_LIMIT);
 	EXPECT_EQ(bytes("18446744073709551615"), 1);	/* that would be "none" */
 	EXPECT_EQ(bytes("16E"), 1);

@@ -69,7 +69,8 @@ within 120 clients 2 && [ "$(gpusharectl show gs-two.slice -P weight --value)" =
 verdict $? "restarted as well"
 
 # Rules: for what isn't there yet, over a restart of the arbiter that has lost its state.
-systemctl -q enable --now gpushare-rules.service && gpusharectl set --keep gs-three.slice weight=77 &&
+mkdir -p /etc/gpushare && printf '[Device]\nMatch=cpu:0\n' >/etc/gpushare/10-device.conf &&
+	systemctl -q enable --now gpushare-rules.service && gpusharectl set --keep gs-three.slice weight=77 &&
 	gpusharectl set --keep gs-one.slice weight=55 && [ -e /etc/gpushare/50-gs-three.slice.conf ] &&
 	systemd-run -q --unit=gs-three --slice=gs-three.slice "$busy" 3600 2000 && within 120 weighs gs-three.slice 77
 verdict $? "a slice that comes later has the share that was kept for it"

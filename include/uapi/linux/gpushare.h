@@ -23,6 +23,7 @@
  *	mmap(fd, GPUSHARE_OFF_CLIENT, PROT_READ|PROT_WRITE)	its own page
  *	ioctl(fd, GPUSHARE_ACQUIRE, &wait);		blocks until granted
  *	... run slices, looking at the grant page between them ...
+ *	wait.flags = GPUSHARE_WAIT_AGAIN;		with more to run; else 0
  *	ioctl(fd, GPUSHARE_YIELD, &wait);		when preempt is set
  *	close(fd);					everything is given back
  *
@@ -457,7 +458,8 @@ struct gpushare_share {
  * A holder that was asked to yield and hasn't for @grace_us loses its seat to who
  * waits, and is charged until it yields. For @kill_us, and it is killed: all
  * processes that use the client's address space, but for those that the kernel lets
- * nobody kill (with the daemon: the process that connected).
+ * nobody kill (with the daemon: the process that connected). A holder that was
+ * stopped (SIGSTOP, a debugger, a frozen cgroup) doesn't yield either, and is no exception.
  *
  * EPERM. EEXIST: the key is there. ERANGE: a member is out of its range.
  * ENOSPC: the limit of devices is reached.

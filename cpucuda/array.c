@@ -274,7 +274,9 @@ static CUresult sampling(struct texture *t, const CUDA_TEXTURE_DESC *d)
 	}
 	t->linear = d->filterMode == CU_TR_FILTER_MODE_LINEAR;
 	t->linear_levels = d->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
-	t->as_integer = d->flags & CU_TRSF_READ_AS_INTEGER;
+	/* What isn't of integers isn't read as such. */
+	t->as_integer = d->flags & CU_TRSF_READ_AS_INTEGER && t->format != TEXEL_FLOAT &&
+		t->format != TEXEL_HALF;
 	t->normalized = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
 	t->level_bias = d->mipmapLevelBias;
 	t->level_min = d->minMipmapLevelClamp;

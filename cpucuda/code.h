@@ -113,7 +113,7 @@ struct variable {
 	char *name;
 	uint64_t addr;
 	size_t size;
-	bool constant;
+	bool constant, managed;
 	uint8_t linkage;
 };
 

@@ -13,10 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "api.h"
-
-#define API __attribute__((visibility("default")))
-#define RT(name, ...) API CUresult name(__VA_ARGS__); API CUresult name(__VA_ARGS__)
+#include "cudart.h"
 
 struct dim3 { unsigned int x, y, z; };
 
@@ -24,7 +21,7 @@ struct dim3 { unsigned int x, y, z; };
 #define DRIVER(X) \
 	X(cuInit) X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceTotalMem_v2) \
 	X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxReset_v2) \
-	X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxSynchronize) X(cuDriverGetVersion) \
+	X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxSynchronize_v2) X(cuDriverGetVersion) \
 	X(cuLibraryLoadData) X(cuLibraryGetKernel) X(cuLibraryGetGlobal) X(cuLibraryUnload) \
 	X(cuKernelGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
 	X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocPitch_v2) X(cuMemHostAlloc) \
@@ -53,6 +50,7 @@ struct symbol {
 	const char *name;
 	struct binary *bin;
 	bool function;
+	void **managed;		/* where the program looks for its address */
 	CUkernel kernel;
 	struct symbol *next;
 };
@@ -61,6 +59,7 @@ static struct symbol *symbols;
 static struct binary *binaries;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+static void *driver;
 static CUresult broken;
 static CUcontext primary;
 static __thread CUresult last;
@@ -89,12 +88,11 @@ static void *resolve(void *h, const char *name)
 
 static void begin(void)
 {
-	void *h = dlopen("libcuda.so.1", RTLD_NOW);
-
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
 	broken = CUDA_ERROR_NOT_INITIALIZED;
-	if (!h)
+	if (!driver)
 		return;
-#define X(name) cu.name = resolve(h, #name); if (!cu.name) return;
+#define X(name) cu.name = resolve(driver, #name); if (!cu.name) return;
 	DRIVER(X)
 #undef X
 	broken = cu.cuInit(0);
@@ -102,7 +100,12 @@ static void begin(void)
 		broken = cu.cuDevicePrimaryCtxRetain(&primary, 0);
 }
 
-static CUresult ready(void)
+void *rt_driver(const char *name)
+{
+	return resolve(driver, name);
+}
+
+CUresult rt_ready(void)
 {
 	CUcontext c;
 
@@ -113,15 +116,12 @@ static CUresult ready(void)
 	return c ? CUDA_SUCCESS : cu.cuCtxSetCurrent(primary);
 }
 
-/* What a call returns is kept until somebody asks for the last error. */
-static CUresult keep(CUresult r)
+CUresult rt_keep(CUresult r)
 {
 	if (r && r != CUDA_ERROR_NOT_READY)
 		last = r;
 	return r;
 }
-
-#define DO(expr) keep(ready() ?: (expr))
 
 API void **__cudaRegisterFatBinary(void *wrapper);
 void **__cudaRegisterFatBinary(void *wrapper)
@@ -140,13 +140,6 @@ API void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaRegisterFatBinaryEnd(void **handle)
 {
 	(void)handle;
-}
-
-API char __cudaInitModule(void **handle);
-char __cudaInitModule(void **handle)
-{
-	(void)handle;
-	return 1;
 }
 
 API void __cudaUnregisterFatBinary(void **handle);
@@ -172,6 +165,17 @@ static void add(void **handle, const void *host, const char *name, bool function
 	s->function = function;
 	s->next = symbols;
 	symbols = s;
+}
+
+API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+				  int ext, size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext,
+			      size_t size, int constant, int global)
+{
+	(void)device, (void)ext, (void)size, (void)constant, (void)global;
+	add(handle, host, name, false);
+	if (symbols && symbols->host == host)
+		symbols->managed = host;
 }
 
 API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
@@ -215,10 +219,29 @@ static CUresult load(struct binary *b)
 	return r;
 }
 
-static CUresult kernel(const void *host, CUkernel *k)
+/* Called before the program looks at a managed variable. */
+API char __cudaInitModule(void **handle);
+char __cudaInitModule(void **handle)
+{
+	CUdeviceptr p;
+	struct symbol *s;
+	size_t size;
+
+	for (s = symbols; s; s = s->next) {
+		if (s->bin != (struct binary *)handle || !s->managed)
+			continue;
+		if (rt_keep(rt_ready() ?: load(s->bin)) ||
+		    rt_keep(CALL(cuLibraryGetManaged, &p, &size, s->bin->lib, s->name)))
+			return 0;
+		*s->managed = (void *)(uintptr_t)p;
+	}
+	return 1;
+}
+
+CUresult rt_kernel(const void *host, CUkernel *k)
 {
 	struct symbol *s = symbol(host, true);
-	CUresult r = ready();
+	CUresult r = rt_ready();
 
 	if (r)
 		return r;
@@ -233,10 +256,10 @@ static CUresult kernel(const void *host, CUkernel *k)
 	return r;
 }
 
-static CUresult variable(const void *host, CUdeviceptr *p, size_t *size)
+CUresult rt_variable(const void *host, CUdeviceptr *p, size_t *size)
 {
 	struct symbol *s = symbol(host, false);
-	CUresult r = ready();
+	CUresult r = rt_ready();
 
 	if (r)
 		return r;
@@ -274,7 +297,7 @@ RT(__cudaPopCallConfiguration, struct dim3 *grid, struct dim3 *block, size_t *sh
 
 RT(__cudaGetKernel, CUkernel *k, const void *host)
 {
-	return keep(kernel(host, k));
+	return rt_keep(rt_kernel(host, k));
 }
 
 RT(__cudaLaunchKernel, CUkernel k, struct dim3 g, struct dim3 b, void **args, size_t shared,
@@ -295,19 +318,19 @@ RT(cudaLaunchKernel, const void *host, struct dim3 g, struct dim3 b, void **args
    CUstream s)
 {
 	CUkernel k;
-	CUresult r = kernel(host, &k);
+	CUresult r = rt_kernel(host, &k);
 
-	return keep(r ? r : cu.cuLaunchKernel((CUfunction)k, g.x, g.y, g.z, b.x, b.y, b.z, shared,
-					      s, args, NULL));
+	return rt_keep(r ? r : cu.cuLaunchKernel((CUfunction)k, g.x, g.y, g.z, b.x, b.y, b.z,
+						 shared, s, args, NULL));
 }
 
 RT(cudaLaunchCooperativeKernel, const void *host, struct dim3 g, struct dim3 b, void **args,
    size_t shared, CUstream s)
 {
 	CUkernel k;
-	CUresult r = kernel(host, &k);
+	CUresult r = rt_kernel(host, &k);
 
-	return keep(r ? r : cu.cuLaunchCooperativeKernel((CUfunction)k, g.x, g.y, g.z, b.x, b.y,
+	return rt_keep(r ? r : cu.cuLaunchCooperativeKernel((CUfunction)k, g.x, g.y, g.z, b.x, b.y,
 							 b.z, shared, s, args));
 }
 
@@ -324,9 +347,9 @@ RT(cudaLaunchKernelExC, const struct config *c, const void *host, void **args)
 	CUlaunchConfig l = { c->grid.x, c->grid.y, c->grid.z, c->block.x, c->block.y, c->block.z,
 		c->shared, c->s, c->attrs, c->n };
 	CUkernel k;
-	CUresult r = kernel(host, &k);
+	CUresult r = rt_kernel(host, &k);
 
-	return keep(r ? r : cu.cuLaunchKernelEx(&l, (CUfunction)k, args, NULL));
+	return rt_keep(r ? r : cu.cuLaunchKernelEx(&l, (CUfunction)k, args, NULL));
 }
 
 RT(cudaGetLastError, void)
@@ -347,7 +370,7 @@ const char *cudaGetErrorString(CUresult r)
 {
 	const char *s = NULL;
 
-	return !ready() && !cu.cuGetErrorString(r, &s) ? s : "unrecognized error code";
+	return !rt_ready() && !cu.cuGetErrorString(r, &s) ? s : "unrecognized error code";
 }
 
 API const char *cudaGetErrorName(CUresult r);
@@ -355,13 +378,18 @@ const char *cudaGetErrorName(CUresult r)
 {
 	const char *s = NULL;
 
-	return !ready() && !cu.cuGetErrorName(r, &s) ? s : "unrecognized error code";
+	return !rt_ready() && !cu.cuGetErrorName(r, &s) ? s : "unrecognized error code";
 }
 
 RT(cudaGetDeviceCount, int *n) { return DO(cu.cuDeviceGetCount(n)); }
 RT(cudaGetDevice, int *d) { return DO((*d = 0, CUDA_SUCCESS)); }
-RT(cudaSetDevice, int d) { return d ? keep(CUDA_ERROR_INVALID_DEVICE) : DO(CUDA_SUCCESS); }
-RT(cudaDeviceSynchronize, void) { return DO(cu.cuCtxSynchronize()); }
+RT(cudaSetDevice, int d) { return d ? rt_keep(CUDA_ERROR_INVALID_DEVICE) : DO(CUDA_SUCCESS); }
+RT(cudaDeviceSynchronize, void)
+{
+	CUcontext c;
+
+	return DO(cu.cuCtxGetCurrent(&c) ?: cu.cuCtxSynchronize_v2(c));
+}
 RT(cudaDeviceReset, void) { return DO(cu.cuDevicePrimaryCtxReset_v2(0)); }
 RT(cudaDriverGetVersion, int *v) { return DO(cu.cuDriverGetVersion(v)); }
 RT(cudaRuntimeGetVersion, int *v) { *v = 13000; return CUDA_SUCCESS; }
@@ -383,12 +411,12 @@ RT(cudaGetDeviceProperties, unsigned char *p, int d)
 	static const struct { unsigned short at, attribute; } sizes[] = {
 		{ 296, 8 }, { 312, 11 }, { 352, 9 }, { 624, 81 }, { 672, 97 },
 	};
-	CUresult r = ready();
+	CUresult r = rt_ready();
 	size_t k, size;
 	int v;
 
 	if (r)
-		return keep(r);
+		return rt_keep(r);
 	memset(p, 0, 1008);
 	r = cu.cuDeviceGetName((char *)p, 256, d);
 	for (k = 0; k < sizeof(ints) / sizeof(*ints) && !r; k++) {
@@ -403,10 +431,9 @@ RT(cudaGetDeviceProperties, unsigned char *p, int d)
 	if (!r)
 		r = cu.cuDeviceTotalMem_v2(&size, d);
 	memcpy(p + 288, &size, 8);
-	return keep(r);
+	return rt_keep(r);
 }
 
-#define P(x) ((CUdeviceptr)(uintptr_t)(x))
 RT(cudaMalloc, void **p, size_t n)
 {
 	*p = NULL;
@@ -443,11 +470,12 @@ RT(cudaMemGetInfo, size_t *f, size_t *t) { return DO(cu.cuMemGetInfo_v2(f, t)); 
 /* Pointers tell by themselves which side they are on. */
 RT(cudaMemcpy, void *d, const void *s, size_t n, int kind)
 {
-	return kind < 0 || kind > 4 ? keep((CUresult)21) : DO(cu.cuMemcpy(P(d), P(s), n));
+	return kind < 0 || kind > 4 ? rt_keep((CUresult)21) : DO(cu.cuMemcpy(P(d), P(s), n));
 }
 RT(cudaMemcpyAsync, void *d, const void *s, size_t n, int kind, CUstream st)
 {
-	return kind < 0 || kind > 4 ? keep((CUresult)21) : DO(cu.cuMemcpyAsync(P(d), P(s), n, st));
+	return kind < 0 || kind > 4 ? rt_keep((CUresult)21) :
+		DO(cu.cuMemcpyAsync(P(d), P(s), n, st));
 }
 
 static CUDA_MEMCPY2D flat(void *d, size_t dp, const void *s, size_t sp, size_t w, size_t h)
@@ -493,26 +521,26 @@ RT(cudaGetSymbolAddress, void **p, const void *sym)
 {
 	size_t n;
 
-	return keep(variable(sym, (CUdeviceptr *)p, &n));
+	return rt_keep(rt_variable(sym, (CUdeviceptr *)p, &n));
 }
 RT(cudaGetSymbolSize, size_t *n, const void *sym)
 {
 	CUdeviceptr p;
 
-	return keep(variable(sym, &p, n));
+	return rt_keep(rt_variable(sym, &p, n));
 }
 
 static CUresult symbol_copy(const void *sym, void *host, size_t n, size_t off, bool to)
 {
 	CUdeviceptr p;
 	size_t size;
-	CUresult r = variable(sym, &p, &size);
+	CUresult r = rt_variable(sym, &p, &size);
 
 	if (!r && (off > size || n > size - off))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = to ? cu.cuMemcpy(p + off, P(host), n) : cu.cuMemcpy(P(host), p + off, n);
-	return keep(r);
+	return rt_keep(r);
 }
 
 RT(cudaMemcpyToSymbol, const void *sym, const void *s, size_t n, size_t off, int kind)
@@ -574,7 +602,7 @@ struct attributes { size_t shared, constant, local; int threads, regs, ptx, bina
 RT(cudaFuncGetAttributes, struct attributes *a, const void *host)
 {
 	CUkernel k;
-	CUresult r = kernel(host, &k);
+	CUresult r = rt_kernel(host, &k);
 	int v[9], i;
 
 	for (i = 0; i < 9 && !r; i++)
@@ -583,22 +611,23 @@ RT(cudaFuncGetAttributes, struct attributes *a, const void *host)
 		memset(a, 0, 144);
 		*a = (struct attributes){ v[1], v[2], v[3], v[0], v[4], v[5], v[6], v[7], v[8] };
 	}
-	return keep(r);
+	return rt_keep(r);
 }
 RT(cudaFuncSetAttribute, const void *host, int which, int v)
 {
 	CUkernel k;
-	CUresult r = kernel(host, &k);
+	CUresult r = rt_kernel(host, &k);
 
-	return keep(r ? r : cu.cuFuncSetAttribute((CUfunction)k, (CUfunction_attribute)which, v));
+	return rt_keep(r ? r : cu.cuFuncSetAttribute((CUfunction)k, (CUfunction_attribute)which,
+						     v));
 }
 RT(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *host, int threads,
    size_t dynamic, unsigned int flags)
 {
 	CUkernel k;
-	CUresult r = kernel(host, &k);
+	CUresult r = rt_kernel(host, &k);
 
-	return keep(r ? r : cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n,
+	return rt_keep(r ? r : cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n,
 		(CUfunction)k, threads, dynamic, flags));
 }
 RT(cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *host, int threads,

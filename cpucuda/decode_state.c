@@ -117,13 +117,15 @@ static int place_own(struct decoder *d, uint32_t i)
 		d->place[i] = before->addr;
 		return 0;
 	}
-	b = mem_alloc(d->device, v->size ? v->size : 1, MEM_MODULE, d->owner);
+	b = mem_alloc(d->device, v->size ? v->size : 1, v->managed ? MEM_MANAGED : MEM_MODULE,
+		      d->owner);
 	if (!b)
 		return decode_fail(d, -ENOMEM, v->line, "no device memory for %s", out->name);
 	memset(b->host, 0, b->size);
 	d->place[i] = out->addr = b->addr;
 	out->size = v->size;
 	out->constant = v->space == PTX_SPACE_CONST;
+	out->managed = v->managed;
 	out->linkage = v->linkage;
 	d->p->n_vars++;
 	return 0;

@@ -258,6 +258,7 @@ struct func *module_kernel(struct CUmod_st *m, uint32_t k);
 uint32_t module_kernels(struct CUmod_st *m);
 CUresult module_function(struct CUmod_st *m, const char *name, struct CUfunc_st **out);
 CUresult module_global(struct CUmod_st *m, const char *name, CUdeviceptr *p, size_t *size);
+CUresult module_managed(struct CUmod_st *m, const char *name, CUdeviceptr *p, size_t *size);
 CUresult library_module(struct CUlib_st *l, struct CUmod_st **m);
 void modules_gone(struct CUctx_st *c);
 CUresult function_of(CUfunction h, struct CUfunc_st **f);

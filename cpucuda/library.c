@@ -195,12 +195,19 @@ EXPORT cuLibraryGetKernelCount(unsigned int *n, CUlibrary l)
 	return r;
 }
 
-/* Managed variables are kept in device memory like the others: none is found here. */
 EXPORT cuLibraryGetManaged(CUdeviceptr *p, size_t *size, CUlibrary l, const char *name)
 {
-	(void)p;
-	(void)size;
-	return IS(l, MAGIC_LIB) && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
+	struct CUmod_st *m;
+	CUresult r;
+
+	if (!name || !IS(l, MAGIC_LIB))
+		return CUDA_ERROR_INVALID_HANDLE;
+	lock();
+	r = library_module(l, &m);
+	if (!r)
+		r = module_managed(m, name, p, size);
+	unlock();
+	return r;
 }
 
 EXPORT cuKernelSetCacheConfig(CUkernel k, CUfunc_cache x, CUdevice d)

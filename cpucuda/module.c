@@ -448,7 +448,8 @@ void cpucuda_hide(const char *name)
 	unlock();
 }
 
-CUresult module_global(struct CUmod_st *m, const char *name, CUdeviceptr *p, size_t *size)
+static CUresult global(struct CUmod_st *m, const char *name, bool managed, CUdeviceptr *p,
+		       size_t *size)
 {
 	const struct variable *v;
 	uint32_t i, k;
@@ -458,7 +459,7 @@ CUresult module_global(struct CUmod_st *m, const char *name, CUdeviceptr *p, siz
 	for (i = 0; i < m->n_p; i++)
 		for (k = 0; k < m->p[i].n_vars; k++) {
 			v = &m->p[i].vars[k];
-			if (strcmp(v->name, name))
+			if (strcmp(v->name, name) || (managed && !v->managed))
 				continue;
 			if (p)
 				*p = v->addr;
@@ -467,6 +468,16 @@ CUresult module_global(struct CUmod_st *m, const char *name, CUdeviceptr *p, siz
 			return CUDA_SUCCESS;
 		}
 	return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult module_global(struct CUmod_st *m, const char *name, CUdeviceptr *p, size_t *size)
+{
+	return global(m, name, false, p, size);
+}
+
+CUresult module_managed(struct CUmod_st *m, const char *name, CUdeviceptr *p, size_t *size)
+{
+	return global(m, name, true, p, size);
 }
 
 EXPORT cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *size, CUmodule m, const char *name)

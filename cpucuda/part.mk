@@ -24,9 +24,10 @@ $(O)/cpucuda/libcuda.so.1: $(call pic-objs,$(cpucuda-lib)) cpucuda/part.mk
 	$(Q)ln -sf libcuda.so.1 $(@D)/libcuda.so
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,$(cpucuda-lib)))
 
-$(O)/cpucuda/libcudart.so.13: $(O)/pic/cpucuda/cudart.o cpucuda/cudart.map
+cudart-src := $(addprefix cpucuda/cudart,.c -graph.c -memory.c -missing.c)
+$(O)/cpucuda/libcudart.so.13: $(call pic-objs,$(cudart-src)) cpucuda/cudart.map
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 \
-		-Wl,--version-script=cpucuda/cudart.map -o $@ $< -ldl -lpthread
-deps-y += $(O)/pic/cpucuda/cudart.d
+		-Wl,--version-script=cpucuda/cudart.map -o $@ $(filter %.o,$^) -ldl -lpthread
+deps-y += $(patsubst %.o,%.d,$(call pic-objs,$(cudart-src)))
 all-y += $(addprefix $(O)/cpucuda/,libcuda.so.1 libcudart.so.13)

@@ -15,7 +15,7 @@ result() {	# RC NAME
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
 }
 
-echo 1..5
+echo 1..7
 
 rc=0
 for f in ctx device stream api_mem vmm pool managed array array_copy module library \
@@ -39,6 +39,26 @@ for how in "" "-compress-mode=none" "-G"; do
 	grep -q 'too many threads: 1$' "$tmp/out" || rc=1
 done
 result $rc "a program made by nvcc runs over the runtime double"
+
+# More of the interface, also where each thread has a stream of its own.
+rc=0
+for how in "" "-default-stream per-thread"; do
+	# shellcheck disable=SC2086
+	nvcc -arch=compute_75 -cudart shared $how -o "$tmp/prog" tests/cpucuda/runtime-program.cu \
+		2>&1 | sed 's/^/# /'
+	LD_LIBRARY_PATH=$O/cpucuda timeout 60 "$tmp/prog" >"$tmp/out" 2>&1 || rc=1
+	sed 's/^/# /' "$tmp/out"
+	grep -qx '0 wrong' "$tmp/out" || rc=1
+done
+result $rc "arrays, textures, graphs and managed variables over the runtime double"
+
+names() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | grep '^_*cuda' | sort -u; }
+names "$(find -L "$cuda" -name libcudart.so.13 2>/dev/null | head -n 1)" >"$tmp/theirs"
+[ -s "$tmp/theirs" ] && comm -23 "$tmp/theirs" <(names "$O/cpucuda/libcudart.so.13") >"$tmp/out"
+rc=$?
+sed 's/^/# missing: /' "$tmp/out"
+[ $rc = 0 ] && [ ! -s "$tmp/out" ]
+result $? "the runtime double has each name of NVIDIA's"
 
 # The real runtime refuses our driver, which is respected: it must not get to run
 # anything, and says so.

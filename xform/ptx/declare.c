@@ -32,8 +32,8 @@ enum ptx_space space_of(const struct parser *p)
 	return PTX_SPACE_NONE;
 }
 
-/* .attribute(.managed) and the like: kept, not understood */
-static void skip_parens(struct parser *p)
+/* .attribute(.managed); others are kept, not understood */
+static void in_parens(struct parser *p, struct ptx_variable *v)
 {
 	int depth = 0;
 
@@ -42,6 +42,8 @@ static void skip_parens(struct parser *p)
 			depth++;
 		else if (is_punct(p, ')'))
 			depth--;
+		else if (is_word(p, ".managed"))
+			v->managed = 1;
 		next(p);
 	} while (depth > 0 && p->t.kind != TOK_EOF);
 }
@@ -79,7 +81,7 @@ static void attributes(struct parser *p, struct ptx_variable *v)
 			v->type = ptx_type_of(p->t.s + 1, p->t.len - 1);
 		next(p);
 		if (is_punct(p, '('))
-			skip_parens(p);
+			in_parens(p, v);
 	}
 }
 

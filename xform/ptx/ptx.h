@@ -141,6 +141,7 @@ struct ptx_variable {
 	uint8_t space, type, vec, linkage;
 	uint8_t array;		/* declared with [] */
 	uint8_t pointer;	/* .ptr */
+	uint8_t managed;	/* .attribute(.managed) */
 	uint32_t align;		/* of the variable itself, natural where not given */
 	uint64_t count;		/* elements; 0: [] without a size */
 	uint64_t size;		/* bytes, 0 if unsized */

@@ -12,11 +12,14 @@ export PATH=$cuda/bin:$PATH
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 export GPUSHARE_ARBITER=none GPUSHARE_CACHE=off GPUSHARE_REAL_LIBCUDA=$O/cpucuda/libcuda.so.1
-echo 1..7
+echo 1..11
 n=0 bad=0
-for how in "" "-compress-mode=size" "-G"; do
+for made in "toolkit" "toolkit -compress-mode=size" "toolkit -G" "runtime" \
+		"runtime -default-stream per-thread"; do
+	how=${made#* }
+	[ "$how" != "$made" ] || how=
 	# shellcheck disable=SC2086
-	nvcc -arch=compute_75 -cudart shared $how -o "$work/prog" tests/cpucuda/toolkit-program.cu \
+	nvcc -arch=compute_75 -cudart shared $how -o "$work/prog" "tests/cpucuda/${made%% *}-program.cu" \
 		2>&1 | sed 's/^/# /'
 	LD_LIBRARY_PATH=$O/cpucuda timeout 60 "$work/prog" >"$work/bare" 2>&1
 	for cut in auto random=5; do
@@ -25,10 +28,10 @@ for how in "" "-compress-mode=size" "-G"; do
 		n=$((n + 1))
 		if [ -s "$work/bare" ] && diff "$work/bare" "$work/out" >"$work/diff" &&
 			grep -q UNGATED "$work/err"; then
-			echo "ok $n - nvcc $how, cut: $cut"
+			echo "ok $n - nvcc $made, cut: $cut"
 		else
 			sed 's/^/# /' "$work/diff" "$work/err" | head -n 20
-			echo "not ok $n - nvcc $how, cut: $cut"
+			echo "not ok $n - nvcc $made, cut: $cut"
 			bad=1
 		fi
 	done

@@ -26,7 +26,8 @@ SAME(cudaStreamIsCapturing_ptsz, cuStreamIsCapturing, (CUstream s, CUstreamCaptu
      OWN(s), out)
 SAME(cudaThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,
      (CUstreamCaptureMode *m), m)
-SAME(cudaEventRecordWithFlags, cuEventRecordWithFlags, (CUevent e, CUstream s, unsigned int f), e, s,
+SAME(cudaEventRecordWithFlags, cuEventRecordWithFlags, (CUevent e, CUstream s, unsigned int f),
+     e, s,
      f)
 SAME(cudaEventRecordWithFlags_ptsz, cuEventRecordWithFlags,
      (CUevent e, CUstream s, unsigned int f), e, OWN(s), f)
@@ -34,9 +35,11 @@ SAME(cudaEventRecordWithFlags_ptsz, cuEventRecordWithFlags,
 SAME(cudaEventRecord_ptsz, cuEventRecord, (CUevent e, CUstream s), e, OWN(s))
 SAME(cudaStreamSynchronize_ptsz, cuStreamSynchronize, (CUstream s), OWN(s))
 SAME(cudaStreamQuery_ptsz, cuStreamQuery, (CUstream s), OWN(s))
-SAME(cudaStreamWaitEvent_ptsz, cuStreamWaitEvent, (CUstream s, CUevent e, unsigned int f), OWN(s), e,
+SAME(cudaStreamWaitEvent_ptsz, cuStreamWaitEvent, (CUstream s, CUevent e, unsigned int f),
+     OWN(s), e,
      f)
-SAME(cudaLaunchHostFunc_ptsz, cuLaunchHostFunc, (CUstream s, CUhostFn fn, void *arg), OWN(s), fn, arg)
+SAME(cudaLaunchHostFunc_ptsz, cuLaunchHostFunc, (CUstream s, CUhostFn fn, void *arg), OWN(s),
+     fn, arg)
 SAME(cudaStreamBeginCapture_ptsz, cuStreamBeginCapture_v2, (CUstream s, CUstreamCaptureMode m),
      OWN(s), m)
 SAME(cudaStreamEndCapture_ptsz, cuStreamEndCapture, (CUstream s, CUgraph *g), OWN(s), g)
@@ -50,14 +53,15 @@ RT(cudaMemcpyAsync_ptsz, void *d, const void *s, size_t n, int kind, CUstream st
 	return rt_keep(kind < 0 || kind > 4 ? (CUresult)21 :
 		       CALL(cuMemcpyAsync, P(d), P(s), n, OWN(st)));
 }
-RT(cudaLaunchKernel_ptsz, const void *host, struct dim3 g, struct dim3 b, void **args, size_t shared,
+RT(cudaLaunchKernel_ptsz, const void *host, struct dim3 g, struct dim3 b, void **args,
+   size_t shared,
    CUstream s)
 {
 	CUkernel k;
 	CUresult r = rt_kernel(host, &k);
 
-	return rt_keep(r ? r : CALL(cuLaunchKernel_ptsz, (CUfunction)k, g.x, g.y, g.z, b.x, b.y, b.z,
-				    (unsigned int)shared, s, args, NULL));
+	return rt_keep(r ? r : CALL(cuLaunchKernel_ptsz, (CUfunction)k, g.x, g.y, g.z, b.x, b.y,
+				    b.z, (unsigned int)shared, s, args, NULL));
 }
 RT(cudaLaunchCooperativeKernel_ptsz, const void *host, struct dim3 g, struct dim3 b, void **args,
    size_t shared, CUstream s)
@@ -65,17 +69,19 @@ RT(cudaLaunchCooperativeKernel_ptsz, const void *host, struct dim3 g, struct dim
 	CUkernel k;
 	CUresult r = rt_kernel(host, &k);
 
-	return rt_keep(r ? r : CALL(cuLaunchCooperativeKernel_ptsz, (CUfunction)k, g.x, g.y, g.z, b.x,
-				    b.y, b.z, (unsigned int)shared, s, args));
+	return rt_keep(r ? r : CALL(cuLaunchCooperativeKernel_ptsz, (CUfunction)k, g.x, g.y, g.z,
+				    b.x, b.y, b.z, (unsigned int)shared, s, args));
 }
 
 SAME(cudaGraphCreate, cuGraphCreate, (CUgraph *g, unsigned int f), g, f)
 SAME(cudaGraphClone, cuGraphClone, (CUgraph *out, CUgraph g), out, g)
 SAME(cudaGraphDestroyNode, cuGraphDestroyNode, (CUgraphNode n), n)
 SAME(cudaGraphGetNodes, cuGraphGetNodes, (CUgraph g, CUgraphNode *out, size_t *n), g, out, n)
-SAME(cudaGraphGetRootNodes, cuGraphGetRootNodes, (CUgraph g, CUgraphNode *out, size_t *n), g, out, n)
+SAME(cudaGraphGetRootNodes, cuGraphGetRootNodes, (CUgraph g, CUgraphNode *out, size_t *n), g,
+     out, n)
 SAME(cudaGraphGetEdges, cuGraphGetEdges_v2,
-     (CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *n), g, from, to,
+     (CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *n), g, from,
+     to,
      data, n)
 SAME(cudaGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2,
      (CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data, size_t *n), node, out, data, n)
@@ -104,23 +110,33 @@ SAME(cudaGraphUpload_ptsz, cuGraphUpload, (CUgraphExec x, CUstream s), x, OWN(s)
 SAME(cudaGraphAddEmptyNode, cuGraphAddEmptyNode,
      (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n), out, g, deps, n)
 SAME(cudaGraphAddChildGraphNode, cuGraphAddChildGraphNode,
-     (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUgraph child), out, g, deps, n,
+     (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUgraph child), out, g,
+     deps, n,
      child)
-SAME(cudaGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph, (CUgraphNode n, CUgraph *g), n,
+SAME(cudaGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph, (CUgraphNode n,
+     CUgraph *g), n,
      g)
 SAME(cudaGraphAddEventRecordNode, cuGraphAddEventRecordNode,
-     (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUevent e), out, g, deps, n, e)
+     (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUevent e), out, g, deps,
+     n, e)
 SAME(cudaGraphAddEventWaitNode, cuGraphAddEventWaitNode,
-     (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUevent e), out, g, deps, n, e)
+     (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUevent e), out, g, deps,
+     n, e)
 SAME(cudaGraphAddHostNode, cuGraphAddHostNode,
      (CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
       const CUDA_HOST_NODE_PARAMS *p), out, g, deps, n, p)
-SAME(cudaGraphHostNodeGetParams, cuGraphHostNodeGetParams, (CUgraphNode n, CUDA_HOST_NODE_PARAMS *p),
+SAME(cudaGraphHostNodeGetParams, cuGraphHostNodeGetParams, (CUgraphNode n,
+     CUDA_HOST_NODE_PARAMS *p),
      n, p)
 SAME(cudaGraphHostNodeSetParams, cuGraphHostNodeSetParams,
      (CUgraphNode n, const CUDA_HOST_NODE_PARAMS *p), n, p)
 
-struct node { const void *host; struct dim3 grid, block; unsigned int shared; void **args, **extra; };
+struct node {
+	const void *host;
+	struct dim3 grid, block;
+	unsigned int shared;
+	void **args, **extra;
+};
 
 static CUresult node_of(const struct node *n, CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
@@ -173,7 +189,8 @@ static CUDA_MEMCPY3D line(void *d, const void *s, size_t n)
 		.dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = P(d),
 		.WidthInBytes = n, .Height = 1, .Depth = 1 };
 }
-RT(cudaGraphAddMemcpyNode1D, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, void *d,
+RT(cudaGraphAddMemcpyNode1D, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+   void *d,
    const void *s, size_t bytes, int kind)
 {
 	CUDA_MEMCPY3D c = line(d, s, bytes);

@@ -63,7 +63,8 @@ RT(cudaGetDriverEntryPoint, const char *name, void **fn, unsigned long long flag
 {
 	return entry(name, fn, 13000, flags, status);
 }
-RT(cudaGetDriverEntryPoint_ptsz, const char *name, void **fn, unsigned long long flags, int *status)
+RT(cudaGetDriverEntryPoint_ptsz, const char *name, void **fn, unsigned long long flags,
+   int *status)
 {
 	return entry(name, fn, 13000, flags, status);
 }
@@ -166,10 +167,12 @@ SAME(cudaMemPrefetchAsync_ptsz, cuMemPrefetchAsync_v2,
      (const void *p, size_t n, CUmemLocation l, unsigned int flags, CUstream s), P(p), n, l, flags,
      OWN(s))
 SAME(cudaMemRangeGetAttribute, cuMemRangeGetAttribute,
-     (void *out, size_t size, CUmem_range_attribute a, const void *p, size_t n), out, size, a, P(p),
+     (void *out, size_t size, CUmem_range_attribute a, const void *p, size_t n), out, size, a,
+     P(p),
      n)
 SAME(cudaMemRangeGetAttributes, cuMemRangeGetAttributes,
-     (void **out, size_t *sizes, CUmem_range_attribute *a, size_t na, const void *p, size_t n), out,
+     (void **out, size_t *sizes, CUmem_range_attribute *a, size_t na, const void *p, size_t n),
+     out,
      sizes, a, na, P(p), n)
 
 struct where { int type, device; void *on_device, *on_host; long reserved[8]; };
@@ -224,7 +227,8 @@ RT(cudaMemcpyToSymbolAsync, const void *sym, const void *s, size_t n, size_t off
 	(void)kind;
 	return symbol_async(sym, (void *)s, n, off, true, st);
 }
-RT(cudaMemcpyFromSymbolAsync, void *d, const void *sym, size_t n, size_t off, int kind, CUstream st)
+RT(cudaMemcpyFromSymbolAsync, void *d, const void *sym, size_t n, size_t off, int kind,
+   CUstream st)
 {
 	(void)kind;
 	return symbol_async(sym, d, n, off, false, st);
@@ -274,7 +278,8 @@ RT(cudaMalloc3D, struct pitched *p, struct extent e)
 	*p = (struct pitched){ .x = e.w, .y = e.h };
 	if (!e.w || !e.h || !e.d)
 		return DO(CUDA_SUCCESS);
-	return rt_keep(CALL(cuMemAllocPitch_v2, (CUdeviceptr *)&p->ptr, &p->pitch, e.w, e.h * e.d, 4));
+	return rt_keep(CALL(cuMemAllocPitch_v2, (CUdeviceptr *)&p->ptr, &p->pitch, e.w, e.h * e.d,
+			    4));
 }
 
 API struct channels cudaCreateChannelDesc(int x, int y, int z, int w, int kind);
@@ -341,7 +346,8 @@ RT(cudaArrayGetInfo, struct channels *c, struct extent *e, unsigned int *flags, 
 		*flags = d.Flags;
 	return CUDA_SUCCESS;
 }
-RT(cudaGetChannelDesc, struct channels *c, CUarray a) { return cudaArrayGetInfo(c, NULL, NULL, a); }
+RT(cudaGetChannelDesc, struct channels *c, CUarray a) { return cudaArrayGetInfo(c, NULL, NULL,
+   a); }
 
 /* One side of a copy: an array at an offset in bytes, or an address. */
 struct side { CUarray array; size_t x, y; const void *at; size_t pitch; };
@@ -581,17 +587,17 @@ RT(cudaMemset3D_ptds, struct pitched p, int v, struct extent e)
 }
 RT(cudaMemcpy2D_ptds, void *d, size_t dp, const void *s, size_t sp, size_t w, size_t h, int kind)
 {
-	CUDA_MEMCPY2D c = copy_of((struct side){ NULL, 0, 0, d, dp }, (struct side){ NULL, 0, 0, s, sp },
-				  w, h);
+	CUDA_MEMCPY2D c = copy_of((struct side){ NULL, 0, 0, d, dp },
+				  (struct side){ NULL, 0, 0, s, sp }, w, h);
 
 	(void)kind;
 	return DONE(CALL(cuMemcpy2DAsync_v2, &c, OWN(0)));
 }
-RT(cudaMemcpy2DAsync_ptsz, void *d, size_t dp, const void *s, size_t sp, size_t w, size_t h, int kind,
-   CUstream st)
+RT(cudaMemcpy2DAsync_ptsz, void *d, size_t dp, const void *s, size_t sp, size_t w, size_t h,
+   int kind, CUstream st)
 {
-	CUDA_MEMCPY2D c = copy_of((struct side){ NULL, 0, 0, d, dp }, (struct side){ NULL, 0, 0, s, sp },
-				  w, h);
+	CUDA_MEMCPY2D c = copy_of((struct side){ NULL, 0, 0, d, dp },
+				  (struct side){ NULL, 0, 0, s, sp }, w, h);
 
 	(void)kind;
 	return rt_keep(CALL(cuMemcpy2DAsync_v2, &c, OWN(st)));
@@ -601,8 +607,8 @@ RT(cudaMemcpy2DToArray_ptds, CUarray a, size_t x, size_t y, const void *s, size_
 {
 	return DONE(cudaMemcpy2DToArrayAsync(a, x, y, s, pitch, w, h, kind, OWN(0)));
 }
-RT(cudaMemcpy2DToArrayAsync_ptsz, CUarray a, size_t x, size_t y, const void *s, size_t pitch, size_t w,
-   size_t h, int kind, CUstream st)
+RT(cudaMemcpy2DToArrayAsync_ptsz, CUarray a, size_t x, size_t y, const void *s, size_t pitch,
+   size_t w, size_t h, int kind, CUstream st)
 {
 	return cudaMemcpy2DToArrayAsync(a, x, y, s, pitch, w, h, kind, OWN(st));
 }
@@ -616,7 +622,10 @@ RT(cudaMemcpy2DFromArrayAsync_ptsz, void *d, size_t pitch, CUarray a, size_t x, 
 {
 	return cudaMemcpy2DFromArrayAsync(d, pitch, a, x, y, w, h, kind, OWN(st));
 }
-RT(cudaMemcpy3DAsync_ptsz, const struct copy3 *p, CUstream s) { return cudaMemcpy3DAsync(p, OWN(s)); }
+RT(cudaMemcpy3DAsync_ptsz, const struct copy3 *p, CUstream s)
+{
+	return cudaMemcpy3DAsync(p, OWN(s));
+}
 RT(cudaMemcpy3D_ptds, const struct copy3 *p) { return DONE(cudaMemcpy3DAsync(p, OWN(0))); }
 RT(cudaMemcpyToSymbol_ptds, const void *sym, const void *s, size_t n, size_t off, int kind)
 {

@@ -33,7 +33,8 @@ void *rt_driver(const char *name);
 	r_ ? r_ : call_ ? call_(__VA_ARGS__) : NOT_SUPPORTED; })
 /* A function whose arguments are those of the driver's. */
 #define SAME(rt, driver, params, ...) \
-	API CUresult rt params; API CUresult rt params { return rt_keep(CALL(driver, __VA_ARGS__)); }
+	API CUresult rt params;							\
+	API CUresult rt params { return rt_keep(CALL(driver, __VA_ARGS__)); }
 /* What was begun in this thread's stream is over. */
 #define DONE(r) ({ CUresult d_ = (r); rt_keep(d_ ? d_ : CALL(cuStreamSynchronize, OWN(0))); })
 /* The stream of this thread, where the program was built for one each. */

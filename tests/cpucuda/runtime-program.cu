@@ -108,7 +108,10 @@ static void arrays()
 			host[y][x] = y * 100 + x;
 	GOOD(cudaMallocArray(&a, &c, N, ROWS, cudaArraySurfaceLoadStore));
 	GOOD(cudaArrayGetInfo(&got, &e, &flags, a));
-	SAME(got.x, 32); SAME(got.f, cudaChannelFormatKindFloat); SAME(e.width, N); SAME(e.height, ROWS);
+	SAME(got.x, 32);
+	SAME(got.f, cudaChannelFormatKindFloat);
+	SAME(e.width, N);
+	SAME(e.height, ROWS);
 	GOOD(cudaMemcpy2DToArray(a, 0, 0, host, sizeof(host[0]), sizeof(host[0]), ROWS,
 				 cudaMemcpyHostToDevice));
 	r.resType = cudaResourceTypeArray;
@@ -177,7 +180,8 @@ static void graphs()
 	k.blockDim = dim3(4);
 	k.kernelParams = args;
 	GOOD(cudaGraphAddKernelNode(&run, g, &set, 1, &k));
-	GOOD(cudaGraphAddMemcpyNode1D(&copy, g, &run, 1, back, p, sizeof(back), cudaMemcpyDeviceToHost));
+	GOOD(cudaGraphAddMemcpyNode1D(&copy, g, &run, 1, back, p, sizeof(back),
+				      cudaMemcpyDeviceToHost));
 	GOOD(cudaGraphGetNodes(g, NULL, &n));
 	SAME(n, 3);
 	GOOD(cudaGraphNodeGetType(run, &type));

@@ -553,6 +553,26 @@ static bool undo(struct plan *p)
 	return whole;
 }
 
+/* A rule that makes no sense here isn't looked at again while the devices are the same. */
+static int plan_section(struct plan *p, const struct gs_section *s)
+{
+	struct gs_turn wrong = { .section = (uint32_t)(s - p->config->sections),
+				 .device = UINT32_MAX, .id = p->view.nr_devices };
+	bool known = p->applied && p->applied->old &&
+		bsearch(&wrong, p->applied->old, p->applied->nr_old, sizeof(wrong), compare_turns);
+	size_t turn;
+	int rc = 0;
+
+	if (!known)
+		rc = s->device ? plan_devices(p, s) : plan_shares(p, s);
+	if (rc < 0)
+		return gs_call_error("apply", rc);
+	if (!p->applied || (!known && !rc))
+		return rc;
+	rc = is_its_turn(p, s, wrong.device, wrong.id, &turn);
+	return rc < 0 ? rc : 0;
+}
+
 static int make_plan(struct plan *p)
 {
 	const struct gs_config *config = p->config;
@@ -564,10 +584,9 @@ static int make_plan(struct plan *p)
 		for (i = 0; i < config->nr; i++) {
 			if (config->sections[i].device != !pass)
 				continue;
-			rc = pass ? plan_shares(p, &config->sections[i]) :
-				plan_devices(p, &config->sections[i]);
+			rc = plan_section(p, &config->sections[i]);
 			if (rc)
-				return rc < 0 ? gs_call_error("apply", rc) : rc;
+				return rc;
 		}
 		if (pass || !p->nr || p->dry_run)
 			continue;

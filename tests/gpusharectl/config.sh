@@ -223,6 +223,11 @@ if [ -n "$cg" ] && mkdir "$cg/gpushare-ctl-test-$$.slice" 2>/dev/null; then
 	gives 0 device add cpu:soon
 	on_device() { [ "$("$ctl" show "later-$$.service" -d cpu:soon -P weight --value)" = 45 ]; }
 	within 5 on_device || wrong "a device that comes later has no share on it"
+	# One that makes no sense is said once, and those after it are kept.
+	printf '[Share]\nMatch=unit:later-%s.service\nDevice=cpu\nWeight=9\n[Share]\nMatch=/%s/made-later\nWeight=49\n' $$ "$slice" >"$conf/70-unclear.conf"
+	soon "/$slice/made-later" 49; mkdir "$cg/$slice/news"; sleep 1.2; mkdir "$cg/$slice/more-news"; sleep 1.2
+	[ "$(grep -c 'is it device' "$dir/watch.err")" = 1 ] || wrong "not said once: $(cat "$dir/watch.err")"
+	rm "$conf/70-unclear.conf"; soon "/$slice/made-later" 42
 	result "rules: files that change, with mistakes too, and devices that come later"
 
 	gives 0 set --keep "/$slice/kept" weight=46 max=50%

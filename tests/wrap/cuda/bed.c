@@ -2,6 +2,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <sys/stat.h>
+
 #include "bed.h"
 #include "ulib/launches.h"
 
@@ -27,7 +29,7 @@ void bed_driver(void)
 	setenv("GPUSHARE_REAL_LIBCUDA", path, 1);
 }
 
-void bed_make(struct world *w, uint32_t grace_ms)
+void bed_make_with(struct world *w, uint32_t grace_ms, const char *const *more)
 {
 	struct gpushare_device dev = {
 		.size = sizeof(dev), .key = KEY, .kind = GPUSHARE_KIND_OTHER,
@@ -37,8 +39,17 @@ void bed_make(struct world *w, uint32_t grace_ms)
 	bed_driver();
 	setenv("GPUSHARE_CACHE", "off", 1);
 	world_make(w);
-	world_start(w);
+	chmod(w->dir, 0755);
+	if (more)
+		world_start_with(w, more);
+	else
+		world_start(w);
 	ASSERT_EQ(0, world_call(w, GPUSHARE_DEVICE_ADD, &dev));
+}
+
+void bed_make(struct world *w, uint32_t grace_ms)
+{
+	bed_make_with(w, grace_ms, NULL);
 }
 
 CUresult program_load(CUmodule *module)

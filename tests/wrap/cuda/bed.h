@@ -16,6 +16,8 @@
 
 /* A daemon with the device; @grace_ms: how long a holder may keep what is asked back. */
 void bed_make(struct world *w, uint32_t grace_ms);
+/* The same, with more options for the daemon. */
+void bed_make_with(struct world *w, uint32_t grace_ms, const char *const *more);
 /* Points the wrapper to the driver on the CPU. In each program before its first call. */
 void bed_driver(void);
 

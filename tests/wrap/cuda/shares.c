@@ -14,9 +14,12 @@
  * times: what is told by it is told of the host.
  */
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "bed.h"
 
@@ -26,6 +29,7 @@
 struct party {
 	struct gpushare_share share;
 	double due;			/* of all that is held, in hundredths */
+	uid_t user;			/* whose groups divide what the user has; 0: the admin's */
 };
 
 struct rule {
@@ -39,14 +43,21 @@ struct rule {
 			.min_permille = (m)
 #define CEILING(q, p)	.mask = GPUSHARE_SHARE_MAX, .max_us = (q), .period_us = (p)
 
+/* Of a share, by whom it is set, and what is due then. */
+#define PARTY(due_, user_, ...)	{ .share = { __VA_ARGS__ }, .due = (due_), .user = (user_) }
+#define ADMIN(due_, ...)	PARTY(due_, 0, __VA_ARGS__)
+
 static const struct rule rules[] = {
-	{ "9:1", 2, { { { WEIGHT(900) }, 90 }, { { WEIGHT(100) }, 10 } } },
-	{ "1:2:4", 3, { { { WEIGHT(100) }, 100 / 7.0 }, { { WEIGHT(200) }, 200 / 7.0 },
-			{ { WEIGHT(400) }, 400 / 7.0 } } },
-	{ "min=50%", 2, { { { FLOOR(100, 500) }, 50 }, { { WEIGHT(200) }, 50 } } },
-	{ "min=30%", 2, { { { FLOOR(100, 300) }, 100 / 3.0 }, { { WEIGHT(200) }, 200 / 3.0 } } },
-	{ "min=20%", 3, { { { FLOOR(100, 200) }, 25 }, { { WEIGHT(200) }, 50 }, { { WEIGHT(100) }, 25 } } },
-	{ "max=30%", 2, { { { CEILING(30000, 100000) }, 30 }, { { WEIGHT(100) }, 70 } } },
+	{ "9:1", 2, { ADMIN(90, WEIGHT(900)), ADMIN(10, WEIGHT(100)) } },
+	{ "1:2:4", 3, { ADMIN(100 / 7.0, WEIGHT(100)), ADMIN(200 / 7.0, WEIGHT(200)),
+			ADMIN(400 / 7.0, WEIGHT(400)) } },
+	{ "min=50%", 2, { ADMIN(50, FLOOR(100, 500)), ADMIN(50, WEIGHT(200)) } },
+	{ "min=30%", 2, { ADMIN(100 / 3.0, FLOOR(100, 300)), ADMIN(200 / 3.0, WEIGHT(200)) } },
+	{ "min=20%", 3, { ADMIN(25, FLOOR(100, 200)), ADMIN(50, WEIGHT(200)), ADMIN(25, WEIGHT(100)) } },
+	{ "max=30%", 2, { ADMIN(30, CEILING(30000, 100000)), ADMIN(70, WEIGHT(100)) } },
+	/* Two users, equal, of two groups each. */
+	{ "levels", 4, { PARTY(12.5, 1001, WEIGHT(100)), PARTY(37.5, 1001, WEIGHT(300)),
+			 PARTY(10, 1002, WEIGHT(100)), PARTY(40, 1002, WEIGHT(400)) } },
 };
 
 /* 8 blocks each; calibrated below. */
@@ -57,17 +68,34 @@ static const struct { const char *name; double ms; } kernels[] = {
 struct job {
 	char group[16];
 	uint32_t steps;
+	const struct party *party;
 };
 
 static struct world w;
 static int failed;
 
+/* Keeps what the driver needs, whose device runs in real time. */
+static bool become(uid_t user)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { { .effective = 1u << CAP_SYS_NICE,
+						    .permitted = 1u << CAP_SYS_NICE } };
+
+	return setgid(user) || prctl(PR_SET_KEEPCAPS, 1) || setuid(user) ||
+	       syscall(SYS_capset, &head, caps) || prctl(PR_SET_DUMPABLE, 1);
+}
+
 static void work(void *arg)
 {
 	const struct job *job = arg;
+	struct gpushare_share share = job->party->share;
 	struct program p;
 	CUstream s;
 
+	if (job->party->user && become(job->party->user))
+		exit(1);
+	if (job->party->user)
+		ASSERT_EQ(0, group_set(&w, job->group, &share));
 	setenv("GPUSHARE_GROUP", job->group, 1);
 	program_start(&p);
 	MUST(cuStreamCreate(&s, 1));
@@ -120,20 +148,23 @@ static struct gpushare_stats stats_of_child(pid_t pid)
 static bool measure(const struct rule *r, const char *kernel, uint32_t steps, unsigned int load,
 		    unsigned int seconds, bool last)
 {
+	static const char *const for_users[] = { "--system", "--state", "none", NULL };
 	double worst = 0, part, off;
+	struct gpushare_share share;
 	struct gpushare_stats from[TENANTS], to[TENANTS];
 	uint64_t all = 0, began, took, overruns = 0;
 	struct job job[TENANTS];
 	pid_t pid[TENANTS];
 	unsigned int i;
 
-	bed_make(&w, 100);
+	bed_make_with(&w, 100, r->t[0].user ? for_users : NULL);
 	for (i = 0; i < r->n; i++) {
-		struct gpushare_share share = r->t[i].share;
-
 		snprintf(job[i].group, sizeof(job[i].group), "t%u", i);
 		job[i].steps = steps;
-		ASSERT_EQ(0, group_set(&w, job[i].group, &share));
+		job[i].party = &r->t[i];
+		share = r->t[i].share;
+		if (!r->t[i].user)
+			ASSERT_EQ(0, group_set(&w, job[i].group, &share));
 		pid[i] = child_start(work, &job[i]);
 	}
 	for (i = 0; i < r->n; i++)

@@ -209,29 +209,23 @@ RT(cudaMemcpyPeerAsync, void *d, int to, const void *s, int from, size_t n, CUst
 		       CUDA_ERROR_INVALID_DEVICE);
 }
 
-static CUresult symbol_async(const void *sym, void *host, size_t n, size_t off, bool to, CUstream s)
-{
-	CUdeviceptr p;
-	size_t size;
-	CUresult r = rt_variable(sym, &p, &size);
-
-	if (!r && (off > size || n > size - off))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = CALL(cuMemcpyAsync, to ? p + off : P(host), to ? P(host) : p + off, n, s);
-	return rt_keep(r);
-}
 RT(cudaMemcpyToSymbolAsync, const void *sym, const void *s, size_t n, size_t off, int kind,
    CUstream st)
 {
+	CUdeviceptr p;
+	CUresult r = rt_part_of(sym, n, off, &p);
+
 	(void)kind;
-	return symbol_async(sym, (void *)s, n, off, true, st);
+	return rt_keep(r ? r : CALL(cuMemcpyAsync, p, P(s), n, st));
 }
 RT(cudaMemcpyFromSymbolAsync, void *d, const void *sym, size_t n, size_t off, int kind,
    CUstream st)
 {
+	CUdeviceptr p;
+	CUresult r = rt_part_of(sym, n, off, &p);
+
 	(void)kind;
-	return symbol_async(sym, d, n, off, false, st);
+	return rt_keep(r ? r : CALL(cuMemcpyAsync, P(d), p, n, st));
 }
 RT(cudaMemcpyToSymbolAsync_ptsz, const void *sym, const void *s, size_t n, size_t off, int kind,
    CUstream st)
@@ -416,32 +410,33 @@ RT(cudaMemcpy2DArrayToArray, CUarray d, size_t dx, size_t dy, CUarray s, size_t 
 	(void)kind;
 	return rt_keep(CALL(cuMemcpy2D_v2, &c));
 }
-/* Within the rows of an array; more than one is a copy of two dimensions. */
-RT(cudaMemcpyToArray, CUarray a, size_t x, size_t y, const void *s, size_t n, int kind)
+/* @n bytes from @x on: a piece of a row, or whole rows. Anything else is refused. */
+static CUresult rows_of(CUarray a, size_t x, size_t n, size_t *width, size_t *rows)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
 	CUresult r = CALL(cuArray3DGetDescriptor_v2, &d, a);
-	size_t row = d.Width * d.NumChannels * width_of(d.Format) / 8;
+	size_t row;
 
 	if (r)
-		return rt_keep(r);
-	if (x + n <= row)
-		return cudaMemcpy2DToArray(a, x, y, s, n, n, 1, kind);
-	return x || n % row ? rt_keep(CUDA_ERROR_INVALID_VALUE) :
-		cudaMemcpy2DToArray(a, 0, y, s, row, row, n / row, kind);
+		return r;
+	row = d.Width * d.NumChannels * width_of(d.Format) / 8;
+	*width = x + n <= row ? n : row;
+	*rows = x + n <= row ? 1 : n / row;
+	return x + n > row && (x || n % row) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+RT(cudaMemcpyToArray, CUarray a, size_t x, size_t y, const void *s, size_t n, int kind)
+{
+	size_t width, rows;
+	CUresult r = rows_of(a, x, n, &width, &rows);
+
+	return r ? rt_keep(r) : cudaMemcpy2DToArray(a, x, y, s, width, width, rows, kind);
 }
 RT(cudaMemcpyFromArray, void *to, CUarray a, size_t x, size_t y, size_t n, int kind)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d;
-	CUresult r = CALL(cuArray3DGetDescriptor_v2, &d, a);
-	size_t row = d.Width * d.NumChannels * width_of(d.Format) / 8;
+	size_t width, rows;
+	CUresult r = rows_of(a, x, n, &width, &rows);
 
-	if (r)
-		return rt_keep(r);
-	if (x + n <= row)
-		return cudaMemcpy2DFromArray(to, n, a, x, y, n, 1, kind);
-	return x || n % row ? rt_keep(CUDA_ERROR_INVALID_VALUE) :
-		cudaMemcpy2DFromArray(to, row, a, 0, y, row, n / row, kind);
+	return r ? rt_keep(r) : cudaMemcpy2DFromArray(to, width, a, x, y, width, rows, kind);
 }
 
 struct copy3 {
@@ -634,4 +629,18 @@ RT(cudaMemcpyToSymbol_ptds, const void *sym, const void *s, size_t n, size_t off
 RT(cudaMemcpyFromSymbol_ptds, void *d, const void *sym, size_t n, size_t off, int kind)
 {
 	return DONE(cudaMemcpyFromSymbolAsync(d, sym, n, off, kind, OWN(0)));
+}
+RT(cudaMemcpyToArray_ptds, CUarray a, size_t x, size_t y, const void *s, size_t n, int kind)
+{
+	size_t width, rows;
+	CUresult r = rows_of(a, x, n, &width, &rows);
+
+	return r ? rt_keep(r) : cudaMemcpy2DToArray_ptds(a, x, y, s, width, width, rows, kind);
+}
+RT(cudaMemcpyFromArray_ptds, void *to, CUarray a, size_t x, size_t y, size_t n, int kind)
+{
+	size_t width, rows;
+	CUresult r = rows_of(a, x, n, &width, &rows);
+
+	return r ? rt_keep(r) : cudaMemcpy2DFromArray_ptds(to, width, a, x, y, width, rows, kind);
 }

@@ -72,8 +72,8 @@
 	X(cudaMemcpy3DPeerAsync) X(cudaMemcpy3DPeerAsync_ptsz) X(cudaMemcpy3DPeer_ptds) \
 	X(cudaMemcpyArrayToArray) X(cudaMemcpyArrayToArray_ptds) X(cudaMemcpyBatchAsync) \
 	X(cudaMemcpyBatchAsync_ptsz) X(cudaMemcpyFromArrayAsync) \
-	X(cudaMemcpyFromArrayAsync_ptsz) X(cudaMemcpyFromArray_ptds) X(cudaMemcpyToArrayAsync) \
-	X(cudaMemcpyToArrayAsync_ptsz) X(cudaMemcpyToArray_ptds) \
+	X(cudaMemcpyFromArrayAsync_ptsz) X(cudaMemcpyToArrayAsync) \
+	X(cudaMemcpyToArrayAsync_ptsz) \
 	X(cudaMipmappedArrayGetMemoryRequirements) X(cudaMipmappedArrayGetSparseProperties) \
 	X(cudaOccupancyMaxActiveClusters) X(cudaOccupancyMaxPotentialClusterSize) \
 	X(cudaSignalExternalSemaphoresAsync) X(cudaSignalExternalSemaphoresAsync_ptsz) \

@@ -530,28 +530,32 @@ RT(cudaGetSymbolSize, size_t *n, const void *sym)
 	return rt_keep(rt_variable(sym, &p, n));
 }
 
-static CUresult symbol_copy(const void *sym, void *host, size_t n, size_t off, bool to)
+CUresult rt_part_of(const void *host, size_t n, size_t off, CUdeviceptr *p)
 {
-	CUdeviceptr p;
 	size_t size;
-	CUresult r = rt_variable(sym, &p, &size);
+	CUresult r = rt_variable(host, p, &size);
 
 	if (!r && (off > size || n > size - off))
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = to ? cu.cuMemcpy(p + off, P(host), n) : cu.cuMemcpy(P(host), p + off, n);
-	return rt_keep(r);
+	*p += r ? 0 : off;
+	return r;
 }
 
 RT(cudaMemcpyToSymbol, const void *sym, const void *s, size_t n, size_t off, int kind)
 {
+	CUdeviceptr p;
+	CUresult r = rt_part_of(sym, n, off, &p);
+
 	(void)kind;
-	return symbol_copy(sym, (void *)s, n, off, true);
+	return rt_keep(r ? r : cu.cuMemcpy(p, P(s), n));
 }
 RT(cudaMemcpyFromSymbol, void *d, const void *sym, size_t n, size_t off, int kind)
 {
+	CUdeviceptr p;
+	CUresult r = rt_part_of(sym, n, off, &p);
+
 	(void)kind;
-	return symbol_copy(sym, d, n, off, false);
+	return rt_keep(r ? r : cu.cuMemcpy(P(d), p, n));
 }
 
 RT(cudaStreamCreate, CUstream *s) { return DO(cu.cuStreamCreateWithPriority(s, 0, 0)); }

@@ -18,6 +18,8 @@ CUresult rt_keep(CUresult r);
 /* The kernel, or the variable, that the program knows by an address of its own. */
 CUresult rt_kernel(const void *host, CUkernel *k);
 CUresult rt_variable(const void *host, CUdeviceptr *p, size_t *size);
+/* @n bytes of it, from @off on: where they are. */
+CUresult rt_part_of(const void *host, size_t n, size_t off, CUdeviceptr *p);
 /* A function of the driver, by the name that cuda.h gives it; NULL: it has none. */
 void *rt_driver(const char *name);
 

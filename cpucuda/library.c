@@ -165,7 +165,9 @@ EXPORT cuLibraryEnumerateKernels(CUkernel *out, unsigned int n, CUlibrary l)
 	return r;
 }
 
-EXPORT cuLibraryGetGlobal(CUdeviceptr *p, size_t *size, CUlibrary l, const char *name)
+static CUresult variable_of(CUlibrary l, const char *name, CUdeviceptr *p, size_t *size,
+			    CUresult (*find)(struct CUmod_st *, const char *, CUdeviceptr *,
+					     size_t *))
 {
 	struct CUmod_st *m;
 	CUresult r;
@@ -175,9 +177,14 @@ EXPORT cuLibraryGetGlobal(CUdeviceptr *p, size_t *size, CUlibrary l, const char 
 	lock();
 	r = library_module(l, &m);
 	if (!r)
-		r = module_global(m, name, p, size);
+		r = find(m, name, p, size);
 	unlock();
 	return r;
+}
+
+EXPORT cuLibraryGetGlobal(CUdeviceptr *p, size_t *size, CUlibrary l, const char *name)
+{
+	return variable_of(l, name, p, size, module_global);
 }
 
 EXPORT cuLibraryGetKernelCount(unsigned int *n, CUlibrary l)
@@ -197,17 +204,7 @@ EXPORT cuLibraryGetKernelCount(unsigned int *n, CUlibrary l)
 
 EXPORT cuLibraryGetManaged(CUdeviceptr *p, size_t *size, CUlibrary l, const char *name)
 {
-	struct CUmod_st *m;
-	CUresult r;
-
-	if (!name || !IS(l, MAGIC_LIB))
-		return CUDA_ERROR_INVALID_HANDLE;
-	lock();
-	r = library_module(l, &m);
-	if (!r)
-		r = module_managed(m, name, p, size);
-	unlock();
-	return r;
+	return variable_of(l, name, p, size, module_managed);
 }
 
 EXPORT cuKernelSetCacheConfig(CUkernel k, CUfunc_cache x, CUdevice d)

@@ -84,6 +84,10 @@ static void variables()
 	GOOD(cudaMemcpyFromSymbolAsync(back, table, sizeof(back), 0, cudaMemcpyDeviceToHost, 0));
 	GOOD(cudaDeviceSynchronize());
 	SAME(memcmp(host, back, sizeof(host)), 0);
+	SAME(cudaMemcpyToSymbol(table, host, sizeof(host), 4), cudaErrorInvalidValue);
+	GOOD(cudaMemcpyFromSymbol(back, table, 4, 8, cudaMemcpyDeviceToHost));
+	SAME(back[0], 4);
+	cudaGetLastError();
 	SAME(counter, 40);
 	count<<<1, 2>>>();
 	GOOD(cudaDeviceSynchronize());
@@ -130,6 +134,13 @@ static void arrays()
 				   cudaMemcpyDeviceToHost));
 	SAME(back[1][5], 105);
 	SAME(back[2][5], 205);
+	GOOD(cudaMemcpyToArray(a, 4, 6, host, 8, cudaMemcpyHostToDevice));
+	GOOD(cudaMemcpyFromArray(back, a, 0, 6, sizeof(back[0]) * 2, cudaMemcpyDeviceToHost));
+	SAME(back[0][2], 1);
+	SAME(back[1][3], 703);
+	SAME(cudaMemcpyFromArray(back, a, 4, 6, sizeof(back[0]), cudaMemcpyDeviceToHost),
+	     cudaErrorInvalidValue);
+	cudaGetLastError();
 	GOOD(cudaDestroySurfaceObject(surf));
 	GOOD(cudaFreeArray(a));
 	GOOD(cudaFree(out));

@@ -57,6 +57,7 @@ names "$(find -L "$cuda" -name libcudart.so.13 2>/dev/null | head -n 1)" >"$tmp/
 [ -s "$tmp/theirs" ] && comm -23 "$tmp/theirs" <(names "$O/cpucuda/libcudart.so.13") >"$tmp/out"
 rc=$?
 sed 's/^/# missing: /' "$tmp/out"
+echo "# $(wc -l <"$tmp/theirs") names, $(grep -o 'X(_*cuda[^)]*)' cpucuda/cudart-missing.c | wc -l) of them aren't supported"
 [ $rc = 0 ] && [ ! -s "$tmp/out" ]
 result $? "the runtime double has each name of NVIDIA's"
 

@@ -275,14 +275,16 @@ static void written_ready(struct source *s, uint32_t events)
 {
 	eventfd_t count;
 	uint64_t now = now_ns();
+	int err;
 
 	(void)events;
 	eventfd_read(s->fd, &count);
 	busy = false;
-	failed = writer_result();
-	if (failed) {
-		fail(failed);	/* the writer has said it */
+	err = writer_result();
+	if (err) {
+		fail(err);	/* the writer has said it */
 	} else {
+		failed = 0;
 		behind = changes != writing;
 		written = writing;
 		next_ns = now + min(PAUSE_TIMES * (now - begun_ns), PAUSE_NS);

@@ -39,11 +39,12 @@ void bed_make_with(struct world *w, uint32_t grace_ms, const char *const *more)
 	bed_driver();
 	setenv("GPUSHARE_CACHE", "off", 1);
 	world_make(w);
-	chmod(w->dir, 0755);
-	if (more)
+	if (more) {
+		chmod(w->dir, 0755);	/* it is for others too */
 		world_start_with(w, more);
-	else
+	} else {
 		world_start(w);
+	}
 	ASSERT_EQ(0, world_call(w, GPUSHARE_DEVICE_ADD, &dev));
 }
 

@@ -193,10 +193,14 @@ static void check_rules(struct doctor *d)
 	struct gs_rules rules;
 	int lock;
 
-	if (!gs_rules_read(&rules, 0, NULL) && rules.config.nr) {
-		lock = gs_rules_lock();
-		if (lock >= 0) {
+	if (gs_rules_read(&rules, 0, NULL)) {
+		find(d, FAIL, "rules", "gpusharectl apply --check, and mend what it says",
+		     "a file of /etc/gpushare can't be taken: those before it are kept");
+	} else if (rules.config.nr) {
+		lock = gs_rules_lock(false);
+		if (lock >= 0)
 			close(lock);
+		if (lock >= 0 || lock == -ENOENT) {
 			find(d, WARN, "rules", "systemctl enable --now gpushare-rules.service",
 			     "there are rules (%s), and nobody keeps them: cgroups that come later, and "
 			     "an arbiter that is started anew, don't get them", rules.files[0]);

@@ -74,14 +74,17 @@ static int read_rule(const char *file, struct rule *r)
 
 static int match_of(struct rule *r, const char *text, const char *path)
 {
-	bool as_it_is = *text == '/' || !strncmp(text, "name:", 5) || !strncmp(text, "job:", 4);
-	const char *name = gs_is_unit(text) || as_it_is ? text : path;
+	bool as_it_is = *text == '/' || !strncmp(text, "name:", 5) || !strncmp(text, "job:", 4) ||
+		!strncmp(text, "user:", 5);
+	bool unit = !as_it_is && gs_is_unit(text);
+	const char *name = unit || as_it_is ? text : path;
 
 	if (!name || *name == 0 || !gs_can_be_named(name) || strlen(name) + 6 > sizeof(r->match))
 		return gs_error(GS_EXIT_REFUSED, text, "can't be kept: a rule is for a path, a unit, "
-				"job:ID or name:NAME, without blanks, '*', '?' and '['");
-	snprintf(r->match, sizeof(r->match), "%s%.*s", gs_is_unit(name) && *name != '/' ? "unit:" : "",
-		 (int)sizeof(r->match) - 6, name);
+				"user:NAME, job:ID or name:NAME, without blanks, '*', '?' and '['");
+	/* A named group's path is its name. */
+	snprintf(r->match, sizeof(r->match), "%s%.*s", unit ? "unit:" : as_it_is || *name == '/' ? "" :
+		 "name:", (int)sizeof(r->match) - 6, name);
 	return 0;
 }
 

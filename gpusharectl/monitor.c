@@ -51,7 +51,6 @@ static const char *path_of(struct gs_ctl *ctl, uint64_t group)
 static void print_json(struct gs_ctl *ctl, const struct gpushare_event *e, uint64_t offset)
 {
 	const char *path = e->group ? path_of(ctl, e->group) : NULL;
-
 	struct gs_json j;
 
 	gs_json_begin(&j, stdout, ctl->pretty);

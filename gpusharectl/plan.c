@@ -504,7 +504,7 @@ static int put_off(struct plan *p, const struct step *step, const char *at, int 
 {
 	struct gs_turn *turn = &p->applied->now[step->turn];
 
-	if (rc == -EPIPE || rc == -ECONNRESET || rc == -ETIMEDOUT || rc == -ENODEV)
+	if (rc == -EPIPE || rc == -ECONNRESET || rc == -ETIMEDOUT)
 		return rc;
 	if (!turn->said && rc != -ENOENT)	/* gone again */
 		gs_call_error(at, rc);

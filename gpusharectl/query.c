@@ -328,15 +328,16 @@ int gs_device_choose(const struct gs_view *view, const char *text, uint32_t *id)
 	char key[GPUSHARE_KEY_MAX];
 	size_t i;
 
-	if (gs_pci_key(text, key) && strncmp(text, "pci:", 4))
-		text = key;
+	if (!gs_pci_key(text, key))
+		snprintf(key, sizeof(key), "%s", text);
 	if (!strcmp(text, "all")) {
 		*id = GPUSHARE_ALL_DEVICES;
 		return 0;
 	}
 	for (i = 0; i < view->nr_devices; i++) {
 		d = &view->devices[i].info;
-		if (!strcmp(d->key, text) || (*text && !*end && d->device == number)) {
+		if (!strcmp(d->key, text) || !strcmp(d->key, key) ||
+		    (*text && !*end && d->device == number)) {
 			*id = d->device;
 			return 0;
 		}

@@ -2,8 +2,9 @@
 /*
  * Rules are made so when there is something new: a file, a cgroup, a device, or an
  * arbiter. Files and cgroups are told of by inotify. Once a second it is looked whether
- * the arbiter is still the same and has the same devices; that holds neither the module
- * nor a daemon that would end for want of callers.
+ * the arbiter is still the same and has the same devices. The module's node isn't kept
+ * open, or the module couldn't be unloaded; a daemon's connection is, as its end tells
+ * that another one follows.
  */
 #include "watch.h"
 #include "plan.h"
@@ -34,18 +35,22 @@ struct watch {
 	struct gs_rules rules;
 	struct gs_applied applied;
 	int notify;
+	int dirs[GS_CONFIG_DIRS];	/* watched: those of configuration files, -1 if not there */
 	bool blind;			/* not all cgroups can be watched: they are looked for */
 	struct stat node;		/* the arbiter's, by which another is told from it */
 	uint64_t devices;		/* a sum of their ids */
 };
 
-static void see(struct watch *w, const char *path, uint32_t events)
+static int see(struct watch *w, const char *path, uint32_t events)
 {
-	if (inotify_add_watch(w->notify, path, events) >= 0 || errno != ENOSPC || w->blind)
-		return;
+	int wd = inotify_add_watch(w->notify, path, events);
+
+	if (wd >= 0 || errno != ENOSPC || w->blind)
+		return wd;
 	w->blind = true;
 	gs_error(0, path, "can't be watched, sysctl fs.inotify.max_user_watches is reached: it is "
 		 "looked for new cgroups once a second");
+	return wd;
 }
 
 static int see_cgroup(const char *path, void *arg)
@@ -98,7 +103,7 @@ static void see_files(struct watch *w)
 	for (i = 0; !w->argc && (dir = gs_config_dir(i)); i++) {
 		snprintf(parent, sizeof(parent), "%s", dir);
 		see(w, dirname(parent), DIR_EVENTS);
-		see(w, dir, FILE_EVENTS);
+		w->dirs[i] = see(w, dir, FILE_EVENTS);
 	}
 	for (k = 0; k < w->argc; k++) {
 		snprintf(parent, sizeof(parent), "%s", w->argv[k]);
@@ -134,7 +139,10 @@ static bool is_named(const char *path, const char *name)
 	return !strcmp(slash ? slash + 1 : path, name);
 }
 
-/* Is the name of what came one of ours? Parents of our directories see much else. */
+/*
+ * Is what came or went one of our files, or a directory of them? Their parents see much
+ * else, as /etc/resolv.conf, which is no reason to make all rules so anew.
+ */
 static bool is_file_of_ours(const struct watch *w, const struct inotify_event *e)
 {
 	size_t length = strlen(e->name);
@@ -147,10 +155,10 @@ static bool is_file_of_ours(const struct watch *w, const struct inotify_event *e
 			return true;
 	if (w->argc)
 		return false;
-	if (length > 5 && !strcmp(e->name + length - 5, ".conf"))
-		return true;
 	for (i = 0; (dir = gs_config_dir(i)); i++)
-		if (is_named(dir, e->name))
+		if (e->wd == w->dirs[i] ? *e->name != '.' && length > 5 &&
+					  !strcmp(e->name + length - 5, ".conf") :
+		    e->mask & IN_ISDIR && is_named(dir, e->name))
 			return true;
 	return false;
 }
@@ -224,17 +232,17 @@ static void follow(struct watch *w)
 	}
 }
 
-int gs_rules_lock(void)
+int gs_rules_lock(bool make)
 {
 	const char *only = getenv("GPUSHARE_CONFIG_DIR");
 	char path[PATH_MAX];
 	int fd;
 
-	if (!only && mkdir(GS_SYSTEM_FOLDER, 0755) && errno != EEXIST)
+	if (make && !only && mkdir(GS_SYSTEM_FOLDER, 0755) && errno != EEXIST)
 		return -errno;
 	snprintf(path, sizeof(path), "%s/%s", only ? only : GS_SYSTEM_FOLDER,
 		 only ? ".rules.lock" : "rules.lock");
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0), 0600);
 	if (fd < 0)
 		return -errno;
 	if (!flock(fd, LOCK_EX | LOCK_NB))
@@ -248,15 +256,18 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 	struct watch w = { .ctl = ctl, .argc = argc, .argv = argv };
 	struct pollfd p = { .events = POLLIN };
 	bool news = true, had;
-	int lock = gs_rules_lock();
+	int lock = gs_rules_lock(true);
 
 	if (lock < 0)
 		return gs_error(lock == -EWOULDBLOCK ? GS_EXIT_REFUSED : GS_EXIT_PERMISSION, "apply",
 				lock == -EWOULDBLOCK ? "another --watch keeps the rules already" :
 				"can't keep the rules: %s", strerror(-lock));
 	w.notify = p.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (p.fd < 0)
+	if (p.fd < 0) {
+		close(lock);
 		return gs_error(GS_EXIT_FAILURE, "apply", "inotify: %s", strerror(errno));
+	}
+	memset(w.dirs, -1, sizeof(w.dirs));
 	gs_catch_stop();
 	read_rules(&w);
 	while (!gs_stopped()) {

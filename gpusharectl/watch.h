@@ -7,6 +7,7 @@
 #include "ctl.h"
 
 #define GS_FILES_MOST	256
+#define GS_CONFIG_DIRS	3
 
 struct gs_rules {
 	struct gs_config config;	/* whose sections point to the names of */
@@ -25,9 +26,10 @@ void gs_rules_free(struct gs_rules *r);
 
 /*
  * The lock of who keeps the rules: a file, or -errno; -EWOULDBLOCK: another one has it.
- * For their owner alone, or any tenant could hold it.
+ * For their owner alone, or any tenant could hold it. Without @make it is only tried:
+ * -ENOENT, nobody ever had it.
  */
-int gs_rules_lock(void);
+int gs_rules_lock(bool make);
 
 /* Keeps them until a signal comes. 0, or an exit status, and said why. */
 int gs_watch(struct gs_ctl *ctl, int argc, char **argv);

@@ -63,6 +63,7 @@ gives 2 device frob; complains 'list, add, set or remove'
 gives 3 device remove 65:0; complains 'if it is pci:0000:65:00.0 or 2 that is to be removed'
 gives 0 device set 65:00.0 slice=default; gives 0 device set 00000000:65:00.0 slice=default
 gives 1 device add 65:00.0; complains 'it is there already'
+gives 0 device add pci:0001:07:00.0; gives 0 device set 07:00.0 slice=3ms; gives 0 device remove 0001:07:00.0
 gives 0 device add 0000:C1:00.0; gives 0 device list; says '^pci:0000:c1:00.0 .* gpu '; says_not 'C1'
 gives 0 device remove c1:00.0; gives 0 device list; says_not 'c1'
 gives 0 device remove 2; gives 0 device list; says_not '65:00'
@@ -141,16 +142,16 @@ gives 0 why "$pid"; says "^pid $pid \(busy\) on cpu:0: "; says 'its group two is
 gives 3 why 999999999; complains 'no such process'
 sleep 60 & idler=$!; gives 3 why $idler; complains 'the arbiter knows no client'; kill $idler; wait $idler 2>/dev/null
 gives 0 why name:two; says "^pid $pid \\(busy\\) on cpu:0: "
-"$ctl" run -q -- sleep 60 & other=$!; children+=($other)
-(exec 3<&1; "$busy" 60 2000 >/dev/null & echo $! >"$dir/below"; sleep 60) & shell=$!; children+=($shell)
-started() { clients 3; }
-within 20 started || wrong "no third client"
+"$ctl" run -q -- "$busy" 60 2000 >/dev/null 2>&1 & run=$!; children+=($run)
+("$busy" 60 2000 >/dev/null & echo $! >"$dir/below"; exec sleep 60) & shell=$!; children+=($shell)
+within 20 clients 4 || wrong "no more clients"
+gives 0 why $run; says "^pid [0-9]+ \\(busy\\) on cpu:0: "; [ "$(grep -c ^pid <<<"$out")" = 1 ] || wrong "not one: $out"
 gives 0 why $shell; says "^pid $(cat "$dir/below") \\(busy\\) on cpu:0: "
-kill "$(cat "$dir/below")" $shell $other; wait $shell $other 2>/dev/null
+kill "$(cat "$dir/below")" $shell $run; wait $shell $run 2>/dev/null
 gives 3 why name:nobody; complains 'no client of this group'
 gives 2 why 0; complains '0: not a process id'
 gives 2 why nonsense; complains 'not a target'
-gives 0 status; says "^ *name|$(id -un) +[0-9]+ +busy"
+gives 0 status; says "^one +$(id -un) +[0-9]+ +busy"
 gives 2 why
 result "status and why with tenants"
 

@@ -205,6 +205,11 @@ if [ -n "$cg" ] && mkdir "$cg/gpushare-ctl-test-$$.slice" 2>/dev/null; then
 	weighs "/$slice/made-later" 43 || wrong "what was set by hand is overruled"
 	rmdir "$cg/$slice/made-later"; sleep 0.2; mkdir "$cg/$slice/made-later"
 	soon "/$slice/made-later" 42
+	# Nor is it by files beside, or beside the directory of files.
+	gives 0 set "/$slice/made-later" weight=43
+	: >"$dir/resolv.conf"; mv "$dir/resolv.conf" "$dir/again.conf"; : >"$conf/.hidden.conf"; : >"$conf/note.txt"; sleep 1.2
+	weighs "/$slice/made-later" 43 || wrong "another file makes the rules so anew"
+	rmdir "$cg/$slice/made-later"; sleep 0.2; mkdir "$cg/$slice/made-later"
 	result "rules: what is set by hand stays, and one that is made anew is new"
 
 	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
@@ -243,6 +248,11 @@ if [ -n "$cg" ] && mkdir "$cg/gpushare-ctl-test-$$.slice" 2>/dev/null; then
 	echo "[Share]" >"$conf/50-x.slice.conf"; gives 1 set -k x.slice weight=3; rm "$conf/50-x.slice.conf"
 	gives 0 set -k x.slice weight=3; grep -qx Match=unit:x.slice "$conf/50-x.slice.conf" || wrong "no unit"
 	gives 6 set -k "/with space" weight=3; complains "can't be kept"
+	gives 0 set -k user:54321 weight=3; grep -qx Match=user:54321 "$conf/50-user:54321.conf" || wrong "no user: $(ls "$conf")"
+	"$ctl" set name:byid weight=4; id=$("$ctl" show name:byid | sed -n 's/.*(group \([0-9]*\)).*/\1/p')
+	gives 0 set -k "id:$id" weight=5; grep -qx Match=name:byid "$conf/50-name:byid.conf" || wrong "no name: $(ls "$conf")"
+	long=$(printf '%064d' 7); mkdir "$cg/$slice/$long"; gives 0 set "/$slice/$long" weight=5
+	gives 0 list; says '/000000000000 +'; says_not "$long"; gives 0 -j list; says "$long"
 	gives 6 apply --watch; complains 'another --watch'
 	gives 0 set --keep -n x.slice weight=9; says "x.slice: weight: default -> 9"; grep -qx Weight=3 "$conf/50-x.slice.conf" || wrong "a dry run writes"
 	result "rules: what is set --keep"

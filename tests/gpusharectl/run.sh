@@ -116,11 +116,13 @@ start one 600 1500; start two 600 1500
 within 30 clients 2 || wrong "the tenants didn't come"
 gives 0 record -o "$dir/t.trace" --for=2s; complains 't.trace: [0-9]+ events'
 gives 0 plot "$dir/t.trace"; says '^one +1 +100 +25.0%'; says '^two +1 +300 +75.0%'
+gives 0 plot "$dir/t.trace" --by=client; says '^busy [0-9]+ +1 '
 gives 0 -j plot "$dir/t.trace"
 jq -e '.rows | map({(.name): .}) | add | .one.share < .two.share and .one.grants > 10 and
 	((.one.share + .two.share <= 1.001 and .one.overruns + .two.overruns == 0) or
 	.one.overruns + .two.overruns > 0) and .one.wait_p50_usec > 0' "$dir/out" >/dev/null || wrong "figures: $out"
 gives 0 plot "$dir/t.trace" -o "$dir/t.svg" --title='a <b>'
+grep -q 'median wait [0-9]' "$dir/t.svg" || wrong "the picture doesn't say what its wait is"
 grep -q '<svg xmlns' "$dir/t.svg" && grep -q 'a &lt;b&gt;' "$dir/t.svg" || wrong "svg"
 ! command -v xmllint >/dev/null || xmllint --noout "$dir/t.svg" || wrong "svg is no XML"
 gives 0 plot "$dir/t.trace" -o "$dir/t.json"

@@ -46,6 +46,18 @@ end 0
 END
 result "keys"
 
+# All of the help, on a narrow one.
+on 60 24 <<'END'
+see ^GROUP
+key h
+see ^WAIT is the time in which somebody of it waited\.
+see c  groups or clients
+see -  look less often
+key q
+end 0
+END
+result "the help is whole on 60 columns"
+
 on 160 50 <<'END'
 see ^GROUP {30} +DEV .* MEM STATE
 see one +1 \[[#+ -]{24}\]

@@ -39,7 +39,6 @@ struct plan {
 	size_t done;			/* of the steps */
 	const struct gs_section *section;	/* while a pattern is searched */
 	const char *pattern;
-	bool matched;
 };
 
 static int add_step(struct plan *p, const struct step *step)
@@ -344,7 +343,6 @@ static int try_cgroup(const char *path, void *arg)
 	} else if (fnmatch(pattern, path, FNM_PATHNAME)) {
 		return 0;
 	}
-	p->matched = true;
 	if (choose_device(p, p->section, &device))
 		return GS_EXIT_NOT_FOUND;
 	return plan_share(p, p->section, device, path);

@@ -15,8 +15,9 @@ int gs_plan_apply(struct gs_ctl *ctl, const struct gs_config *config, bool dry_r
  */
 struct gs_turn {
 	uint32_t section;		/* its index in the configuration */
-	uint32_t device;		/* a share's; 0: all, or it is about a device */
-	uint64_t id;			/* the group's, or the device's */
+	/* A share's; 0: all, or it is about a device; UINT32_MAX: the section makes no sense */
+	uint32_t device;
+	uint64_t id;			/* the group's, the device's, or how many devices there are */
 	bool done;
 	bool said;			/* that it was refused */
 };

@@ -17,7 +17,7 @@ struct gs_turn {
 	uint32_t section;		/* its index in the configuration */
 	/* A share's; 0: all, or it is about a device; UINT32_MAX: the section makes no sense */
 	uint32_t device;
-	uint64_t id;			/* the group's, the device's, or how many devices there are */
+	uint64_t id;			/* the group's, the device's, or how many there are */
 	bool done;
 	bool said;			/* that it was refused */
 };

@@ -3,9 +3,11 @@
 $(call program,tests/wrap/opencl/api,$(addprefix tests/wrap/opencl/,api.c events.c launches.c \
 	modules.c objects.c use.c),-lOpenCL -lpthread)
 $(call program,tests/wrap/opencl/look,$(addprefix tests/wrap/opencl/,look.c use.c),-lOpenCL -lpthread)
+$(call program,tests/wrap/opencl/spin,$(addprefix tests/wrap/opencl/,spin.c use.c),-lOpenCL)
 $(call program,tests/wrap/opencl/stalls,$(addprefix tests/wrap/opencl/,stalls.c use.c),-lOpenCL -lpthread)
 $(call program,tests/wrap/opencl/holds,tests/wrap/opencl/holds.c,$(O)/lib/libgpushare.a -lpthread)
 $(call program,tests/wrap/opencl/charge,$(addprefix tests/wrap/opencl/,charge.c use.c),-lOpenCL)
+$(call program,tests/wrap/opencl/ends,$(addprefix tests/wrap/opencl/,ends.c use.c),-lOpenCL)
 $(call program,tests/wrap/opencl/unload,tests/wrap/opencl/unload.c,-ldl)
 $(call program,tests/wrap/opencl/stops,$(addprefix tests/wrap/opencl/,stops.c use.c),-lOpenCL)
 $(call program,tests/wrap/opencl/ways,tests/wrap/opencl/ways.c wrap/opencl/ways.c)
@@ -33,7 +35,7 @@ il-c := $(wildcard xform/opencl/*.c xform/spirv/*.c xform/flow/*.c) xform/common
 $(O)/tests/wrap/opencl/il.so: $(call pic-objs,tests/wrap/opencl/il.c $(il-c)) xform/include/gsspirv.h
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $(call pic-objs,tests/wrap/opencl/il.c $(il-c))
-checkdeps-y += $(addprefix $(O)/tests/wrap/opencl/,api charge fewer.so holds look stalls stops unload \
+checkdeps-y += $(addprefix $(O)/tests/wrap/opencl/,api charge ends fewer.so holds look stalls stops unload \
 	spy.so il.so)
 
 # The script, by way of a program of its own, which make builds with all that it needs.
@@ -43,7 +45,7 @@ $(O)/tests/wrap/opencl/bench: tests/wrap/opencl/bench $(addprefix $(O)/, \
 		gpushared/gpushared lib/gpushare/libgpushare-opencl.so)
 	$(Q)printf '#!/bin/sh\nexec %s/tests/wrap/opencl/bench\n' "$(CURDIR)" >$@; chmod +x $@
 bench-y += opencl:$(O)/tests/wrap/opencl/bench
-tests-y += $(addprefix tests/wrap/opencl/,kept.sh threads.sh il.sh)
+tests-y += $(addprefix tests/wrap/opencl/,kept.sh threads.sh il.sh ends.sh)
 alone-y += tests/wrap/opencl/modes.sh tests/wrap/opencl/layer.sh tests/wrap/opencl/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see wrap/opencl/workers.c).
 full-y += tests/wrap/opencl/stops.sh

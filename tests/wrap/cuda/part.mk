@@ -51,6 +51,7 @@ checkdeps-y += $(O)/tests/wrap/cuda/order
 checkdeps-y += $(O)/tests/wrap/cuda/replay
 $(call cuda-test,bench)
 $(call cuda-test,shares)
+$(O)/tests/wrap/cuda/shares: $(O)/tests/wrap/opencl/spin $(O)/lib/gpushare/libgpushare-opencl.so
 bench-y += shares:$(O)/tests/wrap/cuda/shares
 $(call cuda-test,measure)
 $(call program,tests/wrap/cuda/nvrtc,tests/wrap/cuda/nvrtc.c,\

@@ -2,10 +2,11 @@
 /*
  * make bench BENCH=shares: how far from its due is what each tenant holds, with all
  * settings as they are by default, by rule, by the length of kernels, and with busy loops
- * beside on a host that does nothing else or much. The tenants are unmodified CUDA
- * programs over the driver on the CPU; each wants the device all the time.
+ * beside on a host that does nothing else or much. The tenants are unmodified programs,
+ * CUDA's over the driver on the CPU or OpenCL's over PoCL; each wants the device all the
+ * time.
  *
- *	shares [SECONDS [LOADS [RULE]]]		10 s, loads 0,8,20, all rules
+ *	shares [SECONDS [LOADS [RULE [API]]]]	10 s, loads 0,8,20, all rules, both
  *
  * The error is that of the worst tenant, in points: hundredths of the device's time that
  * was held. What nobody held is printed beside: the busy loops keep the daemon and who was
@@ -14,10 +15,12 @@
  * times: what is told by it is told of the host.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -65,10 +68,21 @@ static const struct { const char *name; double ms; } kernels[] = {
 	{ "1ms", 1 }, { "10ms", 10 }, { "20ms", 20 },
 };
 
+struct api;
+
 struct job {
 	char group[16];
 	uint32_t steps;
 	const struct party *party;
+	const struct api *api;
+};
+
+struct api {
+	const char *name;
+	const char *key;		/* of its device, where the bed has none for it */
+	void (*work)(const struct job *job);	/* without end */
+	double (*calibrate)(void);	/* steps of a block in a ms, with nobody beside */
+	bool (*there)(void);
 };
 
 static struct world w;
@@ -79,47 +93,33 @@ static bool become(uid_t user)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct caps[2] = { { .effective = 1u << CAP_SYS_NICE,
-						    .permitted = 1u << CAP_SYS_NICE } };
+						    .permitted = 1u << CAP_SYS_NICE,
+						    .inheritable = 1u << CAP_SYS_NICE } };
 
 	return setgid(user) || prctl(PR_SET_KEEPCAPS, 1) || setuid(user) ||
-	       syscall(SYS_capset, &head, caps) || prctl(PR_SET_DUMPABLE, 1);
+	       syscall(SYS_capset, &head, caps) ||
+	       prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_NICE, 0, 0) ||
+	       prctl(PR_SET_DUMPABLE, 1);
 }
 
-static void work(void *arg)
+static void cuda_work(const struct job *job)
 {
-	const struct job *job = arg;
-	struct gpushare_share share = job->party->share;
 	struct program p;
 	CUstream s;
 
-	if (job->party->user && become(job->party->user))
-		exit(1);
-	if (job->party->user)
-		ASSERT_EQ(0, group_set(&w, job->group, &share));
-	setenv("GPUSHARE_GROUP", job->group, 1);
 	program_start(&p);
 	MUST(cuStreamCreate(&s, 1));
 	for (;;)
 		MUST(program_spin(&p, 8, job->steps, s));
 }
 
-static void burn(void *arg)
-{
-	(void)arg;
-	for (;;)
-		__asm__ volatile("");
-}
-
-/* Steps a block of eight for a millisecond, when nobody else is there. */
-static void calibrate(void *arg)
+static double cuda_calibrate(void)
 {
 	const uint32_t steps = 40000;
-	double *per_ms = arg;
 	uint64_t best = UINT64_MAX, from;
 	struct program p;
 	int i;
 
-	setenv("GPUSHARE", "off", 1);
 	program_start(&p);
 	for (i = 0; i < 10; i++) {
 		from = now_ns();
@@ -128,7 +128,121 @@ static void calibrate(void *arg)
 		if (now_ns() - from < best)
 			best = now_ns() - from;
 	}
-	*per_ms = steps * 1e6 / (double)best;
+	return steps * 1e6 / (double)best;
+}
+
+static bool always(void)
+{
+	return true;
+}
+
+#define POCL "/etc/OpenCL/vendors/pocl.icd"
+
+static char pocl_cache[PATH_MAX];
+
+static const char *built(const char *what)
+{
+	static char path[PATH_MAX];
+	const char *o = getenv("O");
+
+	snprintf(path, sizeof(path), "%s/%s", o ? o : "build/user", what);
+	return path;
+}
+
+/* The layer's path must be whole; without the layer it is nobody's tenant. */
+static void opencl_run(const char *steps, bool layer)
+{
+	char *path = layer ? realpath(built("lib/gpushare/libgpushare-opencl.so"), NULL) : NULL;
+	char own[PATH_MAX + 16];
+
+	snprintf(own, sizeof(own), "%s/%u", pocl_cache, getuid());
+	setenv("OCL_ICD_VENDORS", POCL, 1);
+	setenv("POCL_CACHE_DIR", own, 1);
+	/* One thread computes, on the first processor. */
+	setenv("POCL_MAX_PTHREAD_COUNT", "1", 1);
+	setenv("POCL_AFFINITY", "1", 1);
+	if (path)
+		setenv("OPENCL_LAYERS", path, 1);
+	execl(built("tests/wrap/opencl/spin"), "spin", steps, NULL);
+	exit(127);
+}
+
+static void opencl_work(const struct job *job)
+{
+	char steps[16];
+
+	snprintf(steps, sizeof(steps), "%" PRIu32, job->steps);
+	opencl_run(steps, true);
+}
+
+static double opencl_calibrate(void)
+{
+	double per_ms = 0;
+	int ends[2];
+	FILE *from;
+	pid_t pid;
+
+	if (pipe(ends))
+		return 0;
+	pid = fork();
+	if (!pid) {
+		dup2(ends[1], 1);
+		opencl_run(NULL, false);
+	}
+	close(ends[1]);
+	from = fdopen(ends[0], "r");
+	if (!from || fscanf(from, "%lf", &per_ms) != 1)
+		per_ms = 0;
+	if (child_wait(pid))
+		per_ms = 0;
+	return per_ms;
+}
+
+static bool opencl_there(void)
+{
+	return !access(POCL, R_OK) && !access(built("lib/gpushare/libgpushare-opencl.so"), R_OK) &&
+	       !access(built("tests/wrap/opencl/spin"), X_OK);
+}
+
+static const struct api apis[] = {
+	{ "cuda", NULL, cuda_work, cuda_calibrate, always },
+	{ "opencl", "cpu:0", opencl_work, opencl_calibrate, opencl_there },
+};
+
+static void work(void *arg)
+{
+	const struct job *job = arg;
+	struct gpushare_share share = job->party->share;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (job->party->user && become(job->party->user))
+		exit(1);
+	if (job->party->user)
+		ASSERT_EQ(0, group_set(&w, job->group, &share));
+	setenv("GPUSHARE_GROUP", job->group, 1);
+	job->api->work(job);
+}
+
+static void burn(void *arg)
+{
+	(void)arg;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		__asm__ volatile("");
+}
+
+struct calibration {
+	const struct api *api;
+	double per_ms;
+};
+
+/* In a child, so that this process stays without a driver. */
+static void calibrate(void *arg)
+{
+	struct calibration *c = arg;
+
+	setenv("GPUSHARE", "off", 1);
+	c->per_ms = c->api->calibrate();
 }
 
 static struct gpushare_stats stats_of_child(pid_t pid)
@@ -145,8 +259,8 @@ static struct gpushare_stats stats_of_child(pid_t pid)
 }
 
 /* Returns false if the host was too late for it to count; @last: it counts all the same. */
-static bool measure(const struct rule *r, const char *kernel, uint32_t steps, unsigned int load,
-		    unsigned int seconds, bool last)
+static bool measure(const struct api *api, const struct rule *r, const char *kernel, uint32_t steps,
+		    unsigned int load, unsigned int seconds, bool last)
 {
 	static const char *const for_users[] = { "--system", "--state", "none", NULL };
 	double worst = 0, part, off;
@@ -158,10 +272,22 @@ static bool measure(const struct rule *r, const char *kernel, uint32_t steps, un
 	unsigned int i;
 
 	bed_make_with(&w, 100, r->t[0].user ? for_users : NULL);
+	if (api->key) {
+		struct gpushare_device dev = {
+			.size = sizeof(dev), .kind = GPUSHARE_KIND_CPU,
+			.mask = GPUSHARE_DEV_GRACE, .grace_us = 100000,
+		};
+
+		strcpy(dev.key, api->key);
+		/* A user's own arbiter has it already. */
+		if (world_call(&w, GPUSHARE_DEVICE_ADD, &dev))
+			ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_SET, &dev));
+	}
 	for (i = 0; i < r->n; i++) {
 		snprintf(job[i].group, sizeof(job[i].group), "t%u", i);
 		job[i].steps = steps;
 		job[i].party = &r->t[i];
+		job[i].api = api;
 		share = r->t[i].share;
 		if (!r->t[i].user)
 			ASSERT_EQ(0, group_set(&w, job[i].group, &share));
@@ -192,8 +318,8 @@ static bool measure(const struct rule *r, const char *kernel, uint32_t steps, un
 	printf(" of 100 held, %.2f held by nobody, %" PRIu64 " past grace\n",
 	       100 - 100.0 * (double)all / (double)took, overruns);
 	if (last || !overruns) {
-		printf("bench shares/%s,%s,load=%u %.2f points <=1 %s\n", r->name, kernel, load,
-		       worst, worst <= 1 ? "ok" : "short");
+		printf("bench shares/%s,%s,%s,load=%u %.2f points <=1 %s\n", api->name, r->name,
+		       kernel, load, worst, worst <= 1 ? "ok" : "short");
 		failed |= worst > 1;
 	}
 	fflush(stdout);
@@ -206,26 +332,23 @@ static bool measure(const struct rule *r, const char *kernel, uint32_t steps, un
 	return last || !overruns;
 }
 
-static void row(const struct rule *r, const char *kernel, uint32_t steps, unsigned int load,
-		unsigned int seconds)
+static void all_with(const struct api *api, unsigned int load, unsigned int seconds,
+		     const char *rule, double steps_per_ms)
 {
-	int tries = 4;
-
-	while (!measure(r, kernel, steps, load, seconds, !--tries))
-		;
-}
-
-static void all_with(unsigned int load, unsigned int seconds, const char *rule, double steps_per_ms)
-{
-	unsigned int i, k;
+	unsigned int i, k, steps;
 	pid_t burner[64];
+	int tries;
 
 	for (i = 0; i < load; i++)
 		burner[i] = child_start(burn, NULL);
 	for (i = 0; i < COUNT(rules); i++)
-		for (k = 0; k < COUNT(kernels) && (!rule || !strcmp(rule, rules[i].name)); k++)
-			row(&rules[i], kernels[k].name,
-			    (uint32_t)(kernels[k].ms * steps_per_ms), load, seconds);
+		for (k = 0; k < COUNT(kernels) && (!rule || !strcmp(rule, rules[i].name)); k++) {
+			steps = (unsigned int)(kernels[k].ms * steps_per_ms);
+			tries = 4;
+			while (!measure(api, &rules[i], kernels[k].name, steps, load, seconds,
+					!--tries))
+				;
+		}
 	for (i = 0; i < load; i++) {
 		kill(burner[i], SIGKILL);
 		child_wait(burner[i]);
@@ -248,23 +371,43 @@ static bool set_apart(void)
 	       !sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
+static void forget_cache(void *arg)
+{
+	(void)arg;
+	execlp("rm", "rm", "-rf", pocl_cache, NULL);
+}
+
 int main(int argc, char **argv)
 {
-	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 10;
+	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 10, i;
+	const char *rule = argc > 3 && *argv[3] ? argv[3] : NULL;
+	const char *tmp = getenv("TMPDIR");
+	struct calibration *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char loads[64], *load;
-	double *per_ms = mmap(NULL, sizeof(*per_ms), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	bed_driver();
 	if (!set_apart()) {
 		printf("# it takes two processors, and the right to real-time priority\n");
 		return 4;
 	}
-	if (per_ms == MAP_FAILED || child_wait(child_start(calibrate, per_ms)))
+	snprintf(pocl_cache, sizeof(pocl_cache), "%s/shares-pocl.XXXXXX", tmp ? tmp : "/tmp");
+	if (c == MAP_FAILED || !mkdtemp(pocl_cache) || chmod(pocl_cache, 0777))
 		return 1;
-	snprintf(loads, sizeof(loads), "%s", argc > 2 ? argv[2] : "0,8,20");
-	for (load = strtok(loads, ","); load; load = strtok(NULL, ","))
-		all_with((unsigned int)atoi(load) % 64, seconds, argc > 3 ? argv[3] : NULL,
-			 *per_ms);
+	for (i = 0; i < COUNT(apis); i++) {
+		if (argc > 4 && strcmp(argv[4], apis[i].name))
+			continue;
+		if (!apis[i].there()) {
+			printf("# %s: no driver here\n", apis[i].name);
+			continue;
+		}
+		c->api = &apis[i];
+		if (child_wait(child_start(calibrate, c)) || c->per_ms <= 0)
+			return 1;
+		snprintf(loads, sizeof(loads), "%s", argc > 2 ? argv[2] : "0,8,20");
+		for (load = strtok(loads, ","); load; load = strtok(NULL, ","))
+			all_with(&apis[i], (unsigned int)atoi(load) % 64, seconds, rule, c->per_ms);
+	}
+	child_wait(child_start(forget_cache, NULL));
 	return failed;
 }

@@ -39,4 +39,23 @@ CPUCUDA_API void cpucuda_hide(const char *name);
  */
 CPUCUDA_API int cpucuda_poke(uint64_t steps, uint32_t *word, uint32_t value);
 
+/*
+ * What stands in the file of CPUCUDA_TIMES: when the devices of all processes that have it so
+ * ran kernels, by CLOCK_MONOTONIC. Whoever reads makes the file, as long as it likes; @n counts
+ * on when it is full, and may be set back when no device runs. A time is there when its @to is.
+ * It speaks of the first of those kernels that run side by side.
+ */
+struct cpucuda_time {
+	uint32_t pid;
+	uint32_t launch : 30;	/* the process's kernels are numbered */
+	uint32_t began : 1;	/* its first block did in this time */
+	uint32_t ended : 1;	/* its last block */
+	uint64_t from, to;
+};
+
+struct cpucuda_times {
+	uint64_t n;
+	struct cpucuda_time t[];
+};
+
 #endif

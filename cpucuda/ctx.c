@@ -86,7 +86,8 @@ EXPORT cuInit(unsigned int flags)
 		n_gpus = from_env("CPUCUDA_DEVICES", 1);
 		n_gpus = n_gpus < 1 ? 1 : n_gpus > MEM_DEVICES ? MEM_DEVICES : n_gpus;
 		mem_set_total(from_env("CPUCUDA_MEMORY", (size_t)4 << 30));
-		driver_ready = !device_start((int)from_env("CPUCUDA_PROCESSOR", -1));
+		driver_ready = !device_start((int)from_env("CPUCUDA_PROCESSOR", -1),
+					     from_env("CPUCUDA_TURN_US", 0));
 	}
 	unlock();
 	return driver_ready ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;

@@ -8,6 +8,7 @@
  * waits for all its blocking streams and they wait for it, by the order in which
  * things were submitted.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #define QUANTUM 20000
 
 static pthread_t thread;
+static uint64_t turn_ns;	/* of those that share the processor; 0: whoever is first */
 static pthread_mutex_t wake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static uint64_t kicks;
@@ -300,9 +302,38 @@ static bool look(struct grid **g, uint32_t *n, bool *waits)
 	return moved;
 }
 
+/* A step of all kernels that may run, and when that was. */
+static void step(struct grid **g, uint32_t n)
+{
+	struct cpucuda_time t = { .launch = (uint32_t)g[0]->id };
+
+	t.began = !g[0]->steps;
+	t.from = now_ns();
+	grids_step(g, n, QUANTUM);
+	t.to = now_ns();
+	t.ended = grid_ended(g[0]);
+	times_add(&t);
+}
+
+/*
+ * Behind the others of its processor, in its turn, as a GPU goes from one context to the next.
+ * A turn begins when there is work again.
+ */
+static void take_turns(bool busy, uint64_t *began)
+{
+	uint64_t now = turn_ns ? now_ns() : 0;
+
+	if (!busy || !*began) {
+		*began = busy ? now : 0;
+	} else if (now - *began >= turn_ns) {
+		sched_yield();
+		*began = now_ns();
+	}
+}
+
 static void *run(void *arg)
 {
-	uint64_t seen = 0;
+	uint64_t seen = 0, turn = 0;
 	struct grid *g[64];
 	uint32_t n;
 	bool moved, waits;
@@ -312,8 +343,10 @@ static void *run(void *arg)
 		lock();
 		moved = look(g, &n, &waits);
 		if (n)
-			grids_step(g, n, QUANTUM);
+			step(g, n);
 		unlock();
+		if (turn_ns)
+			take_turns(moved || n, &turn);
 		if (moved || n)
 			continue;
 		if (waits) {	/* for a word that the host writes without telling */
@@ -349,8 +382,10 @@ static int set_apart(int processor)
 	       pthread_setschedparam(thread, SCHED_FIFO, &first);
 }
 
-CUresult device_start(int processor)
+CUresult device_start(int processor, uint64_t turn_us)
 {
+	turn_ns = processor < 0 ? 0 : turn_us * 1000;
+	times_open();
 	if (pthread_create(&thread, NULL, run, NULL) || (processor >= 0 && set_apart(processor)))
 		return CUDA_ERROR_UNKNOWN;
 	return CUDA_SUCCESS;

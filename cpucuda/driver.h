@@ -234,7 +234,8 @@ void device_free(struct mem_block *b);
 bool pools_trim(uint32_t device);
 
 /* device.c */
-CUresult device_start(int processor);	/* that it has for itself, -1: none */
+/* On a processor that it has for itself (-1: none), in turns with other processes' (0: not). */
+CUresult device_start(int processor, uint64_t turn_us);
 /* What a test has planted, cpucuda_refuse(). The lock is held. */
 CUresult refusal(const char *what);
 void device_kick(void);
@@ -243,6 +244,11 @@ CUresult transfer(struct work *w, CUstream h, bool per_thread, bool async);
 CUresult copy_now(const struct work *w, const uint8_t *staged);
 bool ranges_ok(const struct work *w);
 uint8_t *side_at(const struct side *s);
+
+/* times.c */
+struct cpucuda_time;
+void times_open(void);
+void times_add(const struct cpucuda_time *t);
 
 /* module.c, launch.c, graph.c */
 CUresult image_take(struct image *m, const void *image);

@@ -8,7 +8,7 @@ cflags-cpucuda := -frounding-math
 $(call archive,cpucuda/exec.a,$(cpucuda-exec))
 
 cpucuda-api := $(addprefix cpucuda/,ctx.c device.c stream.c api_mem.c vmm.c pool.c \
-	managed.c array.c array_copy.c module.c library.c launch.c graph.c graph_nodes.c capture.c proc.c)
+	managed.c array.c array_copy.c module.c library.c launch.c graph.c graph_nodes.c capture.c proc.c times.c)
 cpucuda-lib := $(cpucuda-exec) $(cpucuda-api) xform/fatbin/fatbin.c xform/fatbin/lz4.c \
 	xform/fatbin/zstd.c $(addprefix xform/ptx/,memory.c lex.c names.c opcode.c operand.c \
 	declare.c body.c parse.c)

@@ -43,12 +43,24 @@ uint64_t launched(const char *kernel, const char *way);
 struct gpushare *holder_begin(const char *group);
 void holder_end(struct gpushare *g);
 
+/*
+ * The driver's device gets a processor for itself, as a GPU has, in all programs from now on;
+ * all else has the others. False: there is but one, or no right to real-time priority.
+ */
+bool bed_set_apart(void);
+/* Steps of program_spin(), with eight blocks, in a millisecond when nobody else is there. */
+double bed_steps_per_ms(void);
+/* So many busy loops, from now on, beside what is set apart; at most 64. */
+void bed_load(unsigned int n);
+
 /* Starts fn() in a child; it ends with the number of failed expectations. */
 pid_t child_start(void (*fn)(void *arg), void *arg);
 int child_wait(pid_t pid);		/* its exit status, 128 + a signal */
 /* The low byte of the child's word: is it granted, does it wait? 0 if there's no client. */
 uint32_t child_state(struct world *w, pid_t pid);
 uint64_t child_charged(struct world *w, pid_t pid);	/* device memory, bytes */
+/* What the arbiter counted of it, zeros if there's no client. */
+struct gpushare_stats child_stats(struct world *w, pid_t pid);
 bool child_is_client(struct world *w, pid_t pid);
 
 #endif

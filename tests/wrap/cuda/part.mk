@@ -53,6 +53,8 @@ $(call cuda-test,bench)
 $(call cuda-test,shares)
 $(O)/tests/wrap/cuda/shares: $(O)/tests/wrap/opencl/spin $(O)/lib/gpushare/libgpushare-opencl.so
 bench-y += shares:$(O)/tests/wrap/cuda/shares
+$(call cuda-test,device)
+bench-y += device:$(O)/tests/wrap/cuda/device
 $(call cuda-test,measure)
 $(call program,tests/wrap/cuda/nvrtc,tests/wrap/cuda/nvrtc.c,\
 	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../../cuda' -ldl,$(cuda-test-needs))
@@ -67,5 +69,5 @@ tests-y += tests/wrap/cuda/probe.sh tests/wrap/cuda/runtime.sh \
 	tests/wrap/cuda/tool.sh
 checkdeps-y += $(O)/cpucuda/libcudart.so.13
 checkdeps-y += $(O)/tests/wrap/cuda/probe
-alone-y += $(O)/tests/wrap/cuda/tenants tests/wrap/cuda/shares.sh
-checkdeps-y += $(O)/tests/wrap/cuda/shares
+alone-y += $(O)/tests/wrap/cuda/tenants tests/wrap/cuda/shares.sh tests/wrap/cuda/device.sh
+checkdeps-y += $(O)/tests/wrap/cuda/shares $(O)/tests/wrap/cuda/device

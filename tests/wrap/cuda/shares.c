@@ -17,9 +17,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -113,24 +111,6 @@ static void cuda_work(const struct job *job)
 		MUST(program_spin(&p, 8, job->steps, s));
 }
 
-static double cuda_calibrate(void)
-{
-	const uint32_t steps = 40000;
-	uint64_t best = UINT64_MAX, from;
-	struct program p;
-	int i;
-
-	program_start(&p);
-	for (i = 0; i < 10; i++) {
-		from = now_ns();
-		MUST(program_spin(&p, 8, steps, NULL));
-		MUST(cuCtxSynchronize());
-		if (now_ns() - from < best)
-			best = now_ns() - from;
-	}
-	return steps * 1e6 / (double)best;
-}
-
 static bool always(void)
 {
 	return true;
@@ -205,7 +185,7 @@ static bool opencl_there(void)
 }
 
 static const struct api apis[] = {
-	{ "cuda", NULL, cuda_work, cuda_calibrate, always },
+	{ "cuda", NULL, cuda_work, bed_steps_per_ms, always },
 	{ "opencl", "cpu:0", opencl_work, opencl_calibrate, opencl_there },
 };
 
@@ -214,48 +194,13 @@ static void work(void *arg)
 	const struct job *job = arg;
 	struct gpushare_share share = job->party->share;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (job->party->user && become(job->party->user))
 		exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* forgotten with each change of user */
 	if (job->party->user)
 		ASSERT_EQ(0, group_set(&w, job->group, &share));
 	setenv("GPUSHARE_GROUP", job->group, 1);
 	job->api->work(job);
-}
-
-static void burn(void *arg)
-{
-	(void)arg;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		__asm__ volatile("");
-}
-
-struct calibration {
-	const struct api *api;
-	double per_ms;
-};
-
-/* In a child, so that this process stays without a driver. */
-static void calibrate(void *arg)
-{
-	struct calibration *c = arg;
-
-	setenv("GPUSHARE", "off", 1);
-	c->per_ms = c->api->calibrate();
-}
-
-static struct gpushare_stats stats_of_child(pid_t pid)
-{
-	struct gpushare_stats s = { .size = sizeof(s), .what = GPUSHARE_STATS_CLIENT,
-				    .flags = GPUSHARE_GET_NEXT };
-
-	while (!world_call(&w, GPUSHARE_STATS, &s)) {
-		if (s.pid == pid)
-			return s;
-		s.flags = GPUSHARE_GET_NEXT;
-	}
-	return (struct gpushare_stats){ 0 };
 }
 
 /* Returns false if the host was too late for it to count; @last: it counts all the same. */
@@ -294,14 +239,14 @@ static bool measure(const struct api *api, const struct rule *r, const char *ker
 		pid[i] = child_start(work, &job[i]);
 	}
 	for (i = 0; i < r->n; i++)
-		ASSERT_TRUE(WAIT_FOR(stats_of_child(pid[i]).usage_ns > 0));
+		ASSERT_TRUE(WAIT_FOR(child_stats(&w, pid[i]).usage_ns > 0));
 	began = now_ns();
 	for (i = 0; i < r->n; i++)
-		from[i] = stats_of_child(pid[i]);
+		from[i] = child_stats(&w, pid[i]);
 	sleep_ns(seconds * SEC);
 	took = now_ns() - began;
 	for (i = 0; i < r->n; i++) {
-		to[i] = stats_of_child(pid[i]);
+		to[i] = child_stats(&w, pid[i]);
 		all += to[i].usage_ns - from[i].usage_ns;
 		overruns += to[i].overruns - from[i].overruns;
 	}
@@ -336,11 +281,9 @@ static void all_with(const struct api *api, unsigned int load, unsigned int seco
 		     const char *rule, double steps_per_ms)
 {
 	unsigned int i, k, steps;
-	pid_t burner[64];
 	int tries;
 
-	for (i = 0; i < load; i++)
-		burner[i] = child_start(burn, NULL);
+	bed_load(load);
 	for (i = 0; i < COUNT(rules); i++)
 		for (k = 0; k < COUNT(kernels) && (!rule || !strcmp(rule, rules[i].name)); k++) {
 			steps = (unsigned int)(kernels[k].ms * steps_per_ms);
@@ -349,26 +292,7 @@ static void all_with(const struct api *api, unsigned int load, unsigned int seco
 					!--tries))
 				;
 		}
-	for (i = 0; i < load; i++) {
-		kill(burner[i], SIGKILL);
-		child_wait(burner[i]);
-	}
-}
-
-/* The device gets a processor for itself, as a GPU has; all else has the others. */
-static bool set_apart(void)
-{
-	struct sched_param first = { .sched_priority = 1 }, none = { 0 };
-	cpu_set_t others;
-	int i;
-
-	setenv("CPUCUDA_PROCESSOR", "0", 1);
-	CPU_ZERO(&others);
-	for (i = 1; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
-		CPU_SET(i, &others);
-	return !sched_setaffinity(0, sizeof(others), &others) &&
-	       !sched_setscheduler(0, SCHED_FIFO, &first) &&
-	       !sched_setscheduler(0, SCHED_OTHER, &none);
+	bed_load(0);
 }
 
 static void forget_cache(void *arg)
@@ -382,17 +306,16 @@ int main(int argc, char **argv)
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 10, i;
 	const char *rule = argc > 3 && *argv[3] ? argv[3] : NULL;
 	const char *tmp = getenv("TMPDIR");
-	struct calibration *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char loads[64], *load;
+	double per_ms;
 
 	bed_driver();
-	if (!set_apart()) {
+	if (!bed_set_apart()) {
 		printf("# it takes two processors, and the right to real-time priority\n");
 		return 4;
 	}
 	snprintf(pocl_cache, sizeof(pocl_cache), "%s/shares-pocl.XXXXXX", tmp ? tmp : "/tmp");
-	if (c == MAP_FAILED || !mkdtemp(pocl_cache) || chmod(pocl_cache, 0777))
+	if (!mkdtemp(pocl_cache) || chmod(pocl_cache, 0777))
 		return 1;
 	for (i = 0; i < COUNT(apis); i++) {
 		if (argc > 4 && strcmp(argv[4], apis[i].name))
@@ -401,12 +324,12 @@ int main(int argc, char **argv)
 			printf("# %s: no driver here\n", apis[i].name);
 			continue;
 		}
-		c->api = &apis[i];
-		if (child_wait(child_start(calibrate, c)) || c->per_ms <= 0)
+		per_ms = apis[i].calibrate();
+		if (per_ms <= 0)
 			return 1;
 		snprintf(loads, sizeof(loads), "%s", argc > 2 ? argv[2] : "0,8,20");
 		for (load = strtok(loads, ","); load; load = strtok(NULL, ","))
-			all_with(&apis[i], (unsigned int)atoi(load) % 64, seconds, rule, c->per_ms);
+			all_with(&apis[i], (unsigned int)atoi(load) % 64, seconds, rule, per_ms);
 	}
 	child_wait(child_start(forget_cache, NULL));
 	return failed;

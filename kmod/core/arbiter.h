@@ -310,6 +310,8 @@ struct gs_client {
 	u32 grants, preempts;
 	u64 preempted;		/* when it was asked to yield */
 	u64 idle_since;
+	u64 at_work;		/* for how long it was in its last grant, */
+	u64 answered;		/* and took to yield; see slice.c's peek_time() */
 
 	struct gs_group *group;
 	struct list_head of_group;

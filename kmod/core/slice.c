@@ -242,6 +242,8 @@ static void withdraw(struct gs_client *h, u64 now)
 	for (node = h->node; node; node = node->up)
 		node->stat.lingers++;
 	gs_to_idle(h, now);
+	h->at_work = 0;
+	h->answered = 0;
 	gs_tell(h->arb, GS_EV_LINGER, h->dev, h->group, h, held, 0);
 }
 
@@ -289,14 +291,24 @@ static u64 preempt_time(struct gs_client *h, u32 *left, u64 now)
  * as long, so that it costs a few looks at most and an idle seat is never kept
  * for much longer than it was used. Once it was asked to yield that begins anew:
  * it may have ended its work and not come back to a boundary.
+ *
+ * To look is to be woken up, more often than for the handoff itself. So the first
+ * look of a grant is when one who does as it did in its last will have yielded:
+ * after twice as long as it was at work then, or took to answer. Who works all
+ * the time is looked at when its slice ends; who was once found idle, after linger
+ * again. That costs the device at most PATIENCE lingers, and the holder pays for it.
  */
+#define PATIENCE	20
+
 static u64 peek_time(const struct gs_client *h, u64 now)
 {
 	u64 from = h->flags & GS_PREEMPT ? h->preempted : h->since;
+	u64 as_before = 2 * (h->flags & GS_PREEMPT ? h->answered : h->at_work);
 	u64 after = h->dev->conf.linger;
 
 	if (!h->arb->ops->peek_idle || h->idle || !after)
 		return GS_NEVER;
+	after = max(after, min(as_before, PATIENCE * after));
 	while (from + after <= now)
 		after *= 2;
 	return from + after;

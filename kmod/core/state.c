@@ -29,9 +29,12 @@ static void leave_seat(struct gs_client *c, u64 now)
 	struct gs_device *dev = c->dev;
 
 	gs_charge(c, now);
+	c->at_work = (c->idle ? c->idle_since : now) - c->since;
 	dev->grain = max(now - c->since, dev->grain - dev->grain / GRAIN_FADES);
-	if (c->flags & GS_PREEMPT)
+	if (c->flags & GS_PREEMPT) {
 		gs_fair_late(&c->entity, now - c->preempted, true);
+		c->answered = now - c->preempted;
+	}
 	if ((c->flags & GS_PREEMPT) && now > c->preempted + dev->conf.slice) {
 		struct gs_node *node;
 

@@ -332,6 +332,7 @@ void bed_run(struct bed *b, u64 until)
 			step(first);
 		} else {
 			b->armed[dev] = GS_NEVER;
+			b->expiries++;
 			gs_expire(&b->dev[dev], b->now);
 		}
 	}

@@ -25,7 +25,7 @@ struct bed {
 	struct tenant *tenants;
 	unsigned int nr_devices;
 	unsigned long nodes;		/* allocated and not freed yet */
-	unsigned long publishes, kills, arms;
+	unsigned long publishes, kills, arms, expiries;
 	unsigned long events[GS_NR_EVENTS];
 	struct gs_event last[GS_NR_EVENTS];
 	bool inside;			/* a callback runs */

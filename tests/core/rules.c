@@ -339,6 +339,52 @@ TEST(idle_holders_linger)
 	}
 }
 
+/*
+ * Who works all the time isn't looked at while its slice runs, as it wasn't found idle in the
+ * last; one that has become idle is found, and is looked at after linger from then on.
+ */
+TEST(those_at_work_are_left_alone)
+{
+	struct gs_device *dev = begin(NULL);
+	struct tenant *t = bed_tenant(&b, NULL, dev, 100 * US);
+	struct tenant *u = bed_tenant(&b, NULL, dev, 100 * US);
+	unsigned long expiries, turns;
+	u64 found = 0, us;
+
+	bed_start(t);
+	bed_start(u);
+	bed_run(&b, b.now + SEC);
+	expiries = b.expiries;
+	turns = t->turns + u->turns;
+	bed_run(&b, b.now + SEC);
+	/* One when the slice ends, and one that was armed for the last holder's answer. */
+	EXPECT_LE(b.expiries - expiries, 2 * (t->turns + u->turns - turns) + 2);
+	EXPECT_GE(t->turns + u->turns - turns, 400ul);
+	while (t->c.state != GS_CLIENT_RUNNING)
+		bed_run(&b, b.now + 10 * US);
+	t->idle = true;
+	t->began = b.now;
+	t->wake = GS_NEVER;
+	for (us = 0; !found && us < 10000; us += 10) {
+		bed_run(&b, b.now + 10 * US);
+		if (t->c.state != GS_CLIENT_RUNNING)
+			found = us;
+	}
+	EXPECT_GT(found, 0);
+	EXPECT_LE(found * US, dev->conf.slice + dev->conf.linger);
+	t->idle = false;
+	gs_request(&t->c, 0, b.now);
+	while (t->c.state != GS_CLIENT_RUNNING)
+		bed_run(&b, b.now + 10 * US);
+	t->idle = true;
+	t->began = b.now;
+	found = b.now;
+	while (t->c.state == GS_CLIENT_RUNNING)
+		bed_run(&b, b.now + 10 * US);
+	EXPECT_LE(b.now - found, dev->conf.linger + 10 * US);
+	bed_end(&b);
+}
+
 TEST(one_who_was_quicker_than_the_withdrawal)
 {
 	struct gs_device *dev = begin(NULL);

@@ -47,17 +47,16 @@ static bool is_back(const struct client *c, uint64_t wish)
  */
 void bell_heed(struct client *c)
 {
-	uint64_t wish = __atomic_load_n(&c->page->wish, __ATOMIC_ACQUIRE), one = wish;
+	uint64_t wish = __atomic_load_n(&c->pages.own->wish, __ATOMIC_ACQUIRE), one = wish;
 	bool any = wish & GS_WISH_ANY, want = wish & GS_WISH_WANT;
 	bool again = false, unseen = false;
-	struct client *i = c, *winner;
+	struct gs_client *holder;
+	struct client *i = c;
 
 	if (wish == c->heeded || c->core.state == GS_CLIENT_GONE ||
 	    wish & GS_WISH_FLAGS & ~(GS_WISH_WANT | GS_WISH_ANY))
 		return;
 	client_asked(c, any);
-	d.acting = c;
-	d.acting_any = any;
 	do {
 		i->heeded = one;
 		if (i->core.state == GS_CLIENT_RUNNING) {
@@ -71,15 +70,13 @@ void bell_heed(struct client *c)
 			/* Asking won't, if a request stands or a grant is unseen. */
 			client_give_back(i, false);
 		}
-		i = i->set;
-		one = __atomic_load_n(&i->page->wish, __ATOMIC_ACQUIRE);
+		i = list_first_entry(&i->core.set, struct client, core.set);
+		one = __atomic_load_n(&i->pages.own->wish, __ATOMIC_ACQUIRE);
 	} while (any && i != c);
 	if (!want && !unseen)
 		client_give_back(c, any);
 	else if (want && !unseen)
-		client_ask(c, any, 0, again, &winner);
-	client_show(c);
-	d.acting = NULL;
+		client_ask(c, any, 0, again, &holder);
 }
 
 void bell_rung(struct source *s, uint32_t events)

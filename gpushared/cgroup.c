@@ -330,24 +330,25 @@ int cgroup_root(int fd)
 
 /*
  * May the peer divide the parent's resources? It may write the parent's
- * cgroup.subtree_control, or has that file open for writing. In a container the
- * file's mode says nothing of the first: it may be mounted for reading alone, and there
- * any uid 0 owns all that is root's. Whoever may be in one has to show the second.
+ * cgroup.subtree_control, or has that file open for writing: who brings a proof is
+ * judged by that alone. In a container the file's mode says nothing of the first: it
+ * may be mounted for reading alone, and there any uid 0 owns all that is root's. Whoever
+ * may be in one has to show the second.
  */
 int cgroup_authority(const struct peer *p, const char *path, const struct gs_seen *authority)
 {
 	char control[CGROUP_PATH_MAX + 32];
 	struct stat st;
 
-	if (p->admin)
+	if (p->admin && !authority)
 		return 0;
 	if (control_of(path, control, sizeof(control)))
 		return -EPERM;
 	if (root_fd < 0 || fstatat(root_fd, control, &st, 0))
 		return -EPERM;
-	if (!p->outsider && may_write(p, &st))
-		return 0;
-	if (!authority || !authority->cgroup || authority->flags < 0 || authority->flags & O_PATH ||
+	if (!authority)
+		return !p->outsider && may_write(p, &st) ? 0 : -EPERM;
+	if (!authority->cgroup || authority->flags < 0 || authority->flags & O_PATH ||
 	    (authority->flags & O_ACCMODE) == O_RDONLY)
 		return -EPERM;
 	return authority->dev == st.st_dev && authority->ino == st.st_ino ? 0 : -EPERM;

@@ -14,7 +14,10 @@
  *	porter.c	processes that touch what may hang: files of peers'
  *	message.c	the form of a message (the fuzzer's target)
  *	command.c	what each command does
- *	client.c	clients, their pages, waiting
+ *	client.c	clients: their life
+ *	page.c		their pages, and waking them
+ *	wait.c		their requests
+ *	watch.c		whether they were moved to another cgroup
  *	bell.c		asking without a message
  *	host.c		the core's callbacks
  *	device.c	devices: discovery, adding, setting
@@ -102,6 +105,11 @@ struct peer {
 	uint64_t last_named;		/* group id from GPUSHARE_GROUP, kept while connected */
 };
 
+struct client_pages {
+	struct gpushare_grant_page *grant;
+	const struct gpushare_client_page *own;
+};
+
 /* A client: a core client, its pages, and who waits for it. */
 struct client {
 	struct gs_client core;		/* core.priv points back here */
@@ -111,11 +119,9 @@ struct client {
 	struct list_head link;		/* in daemon.clients */
 	struct list_head changed;	/* in daemon.changed: its page was written this round */
 	bool withdrawn;			/* lost its grant unasked: look at its idle flag again */
-	struct client *set;		/* the ring of clients of one set; itself if alone */
-	struct gpushare_grant_page *grant;
-	struct gpushare_client_page *page;
+	bool taken_back;		/* what is waited for was taken back: that is over */
+	struct client_pages pages;
 	struct gs_profile profile;
-	uint64_t granted_ns;
 	bool named;			/* its group was chosen by name, not by cgroup */
 	bool asked;			/* since its cgroup was looked up last */
 	bool kill;			/* to be killed after this round */
@@ -291,20 +297,31 @@ int command_dispatch(struct peer *p, struct message *m, const struct gs_seen *fi
 /* client.c */
 int client_attach(struct peer *p, struct message *m, uint32_t given);
 void client_free(struct client *c);
-int client_wait(struct peer *p, struct message *m, uint32_t given);
 int client_memory(struct client *c, struct gpushare_memory *m);
 int client_describe(struct client *c, struct gpushare_describe *de);
-int client_ask(struct client *c, bool any, uint64_t want, bool again, struct client **winner);
-void client_give_back(struct client *c, bool all);
-bool client_show(struct client *c);
-bool client_acts(const struct client *c);
-void client_settle(void);
 void group_move_client(struct client *c, struct group *g);
 struct client *client_find(uint64_t id);
 struct client *client_next(uint64_t id);
-int client_waits_init(void);
+
+/* page.c */
+int pages_make(struct client_pages *pages, int files[2]);
+void pages_free(const struct client_pages *pages);
+void page_wake(const struct client *c);
+void page_publish(struct gs_arbiter *arb, struct gs_client *core);
+
+/* wait.c */
+int wait_init(void);
+int client_wait(struct peer *p, struct message *m, uint32_t given);
+int client_ask(struct client *c, bool any, uint64_t want, bool again, struct gs_client **holder);
+void client_give_back(struct client *c, bool any);
+void client_changed(struct client *c);
+void client_settle(void);
+void wait_end(struct client *c);
+
+/* watch.c */
+int watch_init(void);
 void client_check_later(void);
-void client_asked(struct client *c, bool all);
+void client_asked(struct client *c, bool any);
 void client_check_all_later(void);
 
 /* bell.c */

@@ -7,20 +7,6 @@
 
 #include "gpushared.h"
 
-static void publish(struct gs_arbiter *arb, struct gs_client *core)
-{
-	struct client *c = core->priv;
-	bool had = c->grant->word & GPUSHARE_GRANTED;
-
-	(void)arb;
-	if (!client_show(c))
-		return;
-	if (had && !(c->grant->word & GPUSHARE_GRANTED) && !client_acts(c))
-		c->withdrawn = true;
-	if (list_empty(&c->changed))
-		list_add_tail(&c->changed, &d.changed);
-}
-
 /*
  * The core tells only of times before the one that is armed. A handoff moves the time
  * on, so where devices change hands quickly such a timer fires in vain, once in a linger,
@@ -45,7 +31,7 @@ static void arm(struct gs_arbiter *arb, struct gs_device *core, u64 when)
 static u64 peek_idle(struct gs_arbiter *arb, struct gs_client *core)
 {
 	struct client *c = core->priv;
-	u64 since = __atomic_load_n(&c->page->idle_ns, __ATOMIC_ACQUIRE);
+	u64 since = __atomic_load_n(&c->pages.own->idle_ns, __ATOMIC_ACQUIRE);
 
 	return min(since, arb->now);
 }
@@ -56,8 +42,7 @@ static void kill_client(struct gs_arbiter *arb, struct gs_client *core)
 
 	(void)arb;
 	c->kill = true;
-	if (list_empty(&c->changed))
-		list_add_tail(&c->changed, &d.changed);
+	client_changed(c);
 }
 
 static void node_free(struct gs_arbiter *arb, struct gs_node *node)
@@ -67,7 +52,7 @@ static void node_free(struct gs_arbiter *arb, struct gs_node *node)
 }
 
 static const struct gs_host_ops ops = {
-	.publish = publish,
+	.publish = page_publish,
 	.arm = arm,
 	.peek_idle = peek_idle,
 	.kill = kill_client,

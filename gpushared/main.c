@@ -265,7 +265,9 @@ static int set_up(void)
 	cgroup_init();
 	err = loop_init();
 	if (!err)
-		err = client_waits_init();
+		err = wait_init();
+	if (!err)
+		err = watch_init();
 	if (!err && !d.system && o.idle_s)
 		err = timer_init(&idle);
 	if (err)

@@ -29,11 +29,11 @@ static bool client_visible(const struct peer *p, const struct client *c)
 
 static void of_client(const struct peer *p, const struct client *c, struct gpushare_stats *u)
 {
-	gs_contract_stats_client(u, &c->core, c->grant->device, now_ns());
-	u->progress = c->page->progress;
-	u->busy_ns = c->page->busy_ns;
-	u->unscheduled = c->page->unscheduled;
-	u->state = c->grant->word & GPUSHARE_FLAGS_MASK;
+	gs_contract_stats_client(u, &c->core, c->pages.grant->device, now_ns());
+	u->progress = c->pages.own->progress;
+	u->busy_ns = c->pages.own->busy_ns;
+	u->unscheduled = c->pages.own->unscheduled;
+	u->state = c->pages.grant->word & GPUSHARE_FLAGS_MASK;
 	u->pid = pid_seen_by(p, c->peer);
 	u->uid = uid_seen_by(p, c->peer->uid);
 	memcpy(u->comm, c->comm, sizeof(u->comm));

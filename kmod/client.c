@@ -136,10 +136,6 @@ static int take_pages(struct kclient *c)
 	c->client_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!c->grant_page || !c->client_page)
 		return -ENOMEM;
-	c->grant = page_address(c->grant_page);
-	c->grant->version = GPUSHARE_PAGE_VERSION;
-	c->grant->size = sizeof(*c->grant);
-	c->grant->device = c->device->id.id;
 	said = page_address(c->client_page);
 	said->version = GPUSHARE_PAGE_VERSION;
 	c->said = said;
@@ -158,7 +154,6 @@ static struct kclient *create(struct kdevice *device)
 	kref_init(&c->ref);
 	c->device = device;
 	c->tenant = gs_tenant_current();
-	INIT_LIST_HEAD(&c->set);
 	INIT_LIST_HEAD(&c->withdrawn);
 	INIT_LIST_HEAD(&c->running);
 	c->mm = current->mm;
@@ -190,23 +185,6 @@ static struct kclient *set_of(int fd)
 	return c ?: ERR_PTR(-EBADF);
 }
 
-static int join_set(struct kclient *c, struct kclient *set)
-{
-	struct kclient *other;
-	unsigned int n = 2;
-
-	if (set->ended || set->device == c->device)
-		return -EBADF;
-	list_for_each_entry(other, &set->set, set) {
-		if (other->device == c->device)
-			return -EBADF;
-		if (++n > GS_ANY_MAX)
-			return -EUSERS;
-	}
-	list_add_tail(&c->set, &set->set);
-	return 0;
-}
-
 /* Make it known: to its file, to the arbiter, to those who list clients. */
 static int introduce(struct kclient *c, struct gs_file *file, struct kclient *set)
 {
@@ -227,7 +205,7 @@ static int introduce(struct kclient *c, struct gs_file *file, struct kclient *se
 		goto unlock;
 	}
 	if (set)
-		ret = join_set(c, set);
+		ret = set->ended ? -EBADF : gs_contract_set_check(&set->core, &c->device->core);
 	if (ret)
 		goto unlock;
 	/* Listed first, so that the event of its coming finds it. */
@@ -236,16 +214,16 @@ static int introduce(struct kclient *c, struct gs_file *file, struct kclient *se
 	ret = gs_client_add(&c->core, c->id.id, place, &c->device->core, now);
 	if (ret) {
 		gs_id_remove(&gs.clients, &c->id);
-		list_del_init(&c->set);
 		goto unlock;
 	}
 	gs.last_client++;
 	c->device->clients++;
-	c->grant->client = c->id.id;
+	if (set)
+		list_add_tail(&c->core.set, &set->core.set);
+	gs_contract_show_begin(&c->core, page_address(c->grant_page));
 	c->file = file;
 	swap(c->cgroup, cg);
 	c->generation = gs.generation;
-	gs_show(c);
 	rcu_assign_pointer(file->client, c);
 	gs_collect_later();
 unlock:
@@ -345,13 +323,11 @@ void gs_client_end(struct kclient *c)
 	c->file = NULL;
 	RCU_INIT_POINTER(file->client, NULL);
 	c->device->clients--;
-	gs_withdraw(c, now);
 	gs_client_remove(&c->core, now);
 	gs_id_remove(&gs.clients, &c->id);
 	list_del_init(&c->withdrawn);
-	list_del_init(&c->set);
+	list_del_init(&c->core.set);
 	gs_show_end(c);
-	gs_show_waiters(c->device);
 	/* Blocked calls and polls on it: their file is still open. */
 	wake_up_interruptible_poll(&file->wq, EPOLLERR | EPOLLHUP);
 	gs_unlock();

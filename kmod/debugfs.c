@@ -38,7 +38,7 @@ static void show_client(struct seq_file *s, const struct kclient *c, int depth)
 {
 	seq_printf(s, "%*sclient %llu: device %llu pid %d %s word %#llx usage_ns %llu\n",
 		   depth * 2, "", c->id.id, c->device->id.id, pid_nr(c->pid),
-		   state_name(c), READ_ONCE(c->grant->word), gs_client_usage(&c->core));
+		   state_name(c), READ_ONCE(c->core.page->word), gs_client_usage(&c->core));
 }
 
 static void show_group(struct seq_file *s, struct gs_group *group, int depth)

@@ -131,7 +131,6 @@ struct gs_payers {
  *	by calls while they use it
  * @rcu: readers find it by gs_file.client
  * @file: whose client it is, NULL once it ended. Protected by gs.lock
- * @set: the ring of the clients that ANY asks for. Protected by gs.lock
  * @device: constant, referenced
  * @payers: who is charged for it, constant
  * @tenant: whose it is, see tenant.c: constant
@@ -143,8 +142,8 @@ struct gs_payers {
  *	gs.lock
  * @generation: gs.generation as of then. Protected by gs.lock
  * @grant_page, @client_page: constant. Someone who pinned them keeps them
- *	alive for longer than this
- * @grant: the first in kernel space. Protected by @device's page_lock
+ *	alive for longer than this. The first is @core.page, constant once it is a
+ *	client; what it says is protected by @device's page_lock
  * @said: the second: whatever the client likes to write
  * @running: in @device's running while its page says GRANTED, not PREEMPT, and it
  *	has to be asked at @preempt_at. Protected by @device's page_lock
@@ -162,7 +161,6 @@ struct kclient {
 	struct kref ref;
 	struct rcu_head rcu;
 	struct gs_file *file;
-	struct list_head set;
 	struct kdevice *device;
 	struct gs_payers payers;
 	u64 tenant;
@@ -173,7 +171,6 @@ struct kclient {
 	struct cgroup *cgroup;
 	u64 generation;
 	struct page *grant_page, *client_page;
-	struct gpushare_grant_page *grant;
 	const struct gpushare_client_page *said;
 	struct list_head running;
 	u64 preempt_at;
@@ -319,16 +316,15 @@ void gs_owners_exit(void);
 bool gs_owner_is_dying(const struct kclient *c);
 
 /* grant.c */
-extern const struct gs_host_ops gs_ops;
 int gs_acquire(struct gs_file *file, struct gpushare_wait *arg);
 int gs_yield_call(struct gs_file *file, struct gpushare_wait *arg);
 void gs_acquire_undo(struct gs_file *file, struct gpushare_wait *arg);
+
+/* page.c */
+extern const struct gs_host_ops gs_ops;
 __poll_t gs_poll(struct file *file, struct poll_table_struct *table);
 u64 gs_idle_since(const struct kclient *c);
-void gs_show(struct kclient *c);
 void gs_show_end(struct kclient *c);
-void gs_show_waiters(struct kdevice *device);
-void gs_withdraw(struct kclient *c, u64 now);
 void gs_timer_init(struct kdevice *device);
 void gs_timer_stop(struct kdevice *device);
 
@@ -452,6 +448,11 @@ static inline bool gs_client_is_settled(const struct kclient *c)
 							  lockdep_is_held(&gs.lock));
 
 	return READ_ONCE(set->dfl_cgrp->dom_cgrp) == c->cgroup && c->generation == gs.generation;
+}
+
+static inline bool gs_may_run(u64 word)
+{
+	return (word & (GPUSHARE_GRANTED | GPUSHARE_PREEMPT)) == GPUSHARE_GRANTED;
 }
 
 static inline struct kclient *gs_kclient(struct gs_client *core)

@@ -33,7 +33,7 @@ void gs_stats_client(struct gpushare_stats *arg, const struct kclient *c, u64 no
 	arg->progress = READ_ONCE(c->said->progress);
 	arg->busy_ns = READ_ONCE(c->said->busy_ns);
 	arg->unscheduled = READ_ONCE(c->said->unscheduled);
-	arg->state = READ_ONCE(c->grant->word) & GPUSHARE_FLAGS_MASK;
+	arg->state = READ_ONCE(c->core.page->word) & GPUSHARE_FLAGS_MASK;
 	arg->pid = pid_nr_ns(c->pid, task_active_pid_ns(current));
 	arg->uid = from_kuid_munged(current_user_ns(), c->uid);
 	strscpy_pad(arg->comm, c->comm, sizeof(arg->comm));

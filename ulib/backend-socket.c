@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
@@ -246,15 +247,20 @@ static int call_with_files(struct gs_transport *a, unsigned long cmd, struct gpu
 
 /*
  * The daemon can't see for itself what a caller in a container may write: the proof is
- * the file itself, opened for writing.
+ * the file itself, opened for writing; nor that from here there is nothing above.
  */
 static void prove(struct gs_transport *a, struct gpushare_share *s, int *err)
 {
+	struct statx st;
+
 	s->authority_fd = openat(s->cgroup_fd, "../cgroup.subtree_control",
 				 O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (s->authority_fd >= 0) {
 		*err = call_with_files(a, GPUSHARE_SHARE_SET, s);
 		close(s->authority_fd);
+	} else if (!statx(s->cgroup_fd, "", AT_EMPTY_PATH, 0, &st) &&
+		   st.stx_attributes & STATX_ATTR_MOUNT_ROOT) {
+		*err = -EXDEV;
 	}
 	s->authority_fd = -1;
 }
@@ -366,10 +372,10 @@ static void sleep_on(const uint32_t *wake, uint32_t seen, uint64_t until_ns)
 
 /*
  * What a page says about a request: 0 or why it is over, -EAGAIN if it stands.
- * GRANTED with an epoch that wasn't given back is the answer. The daemon's epoch
- * counts each grant and each loss of one, so two more of them without a request
- * standing are a grant that came and went (for not being used in time) before we
- * woke up: it has to be asked anew.
+ * GRANTED with an epoch that wasn't given back is the answer. The epoch counts each
+ * grant and each loss of one, so two more of them without a request standing are a
+ * grant that came and went (for not being used in time) before we woke up: it has to
+ * be asked anew.
  */
 static int read_answer(const struct gs_asked *of)
 {

@@ -13,7 +13,8 @@
  * how they went.
  *
  * One connection carries at most one client, as a file of the module does; it
- * belongs to the process that connected. What differs from an ioctl:
+ * belongs to the process that connected, whoever sends on it. What differs from an
+ * ioctl:
  *
  * - A member that names an open file (cgroup_fd, authority_fd) holds the file's
  *   index among those sent along with the message (SCM_RIGHTS), or -1.
@@ -24,11 +25,13 @@
  * - A caller that sees FEAT_BELL may set BELL in ATTACH's header: then a third
  *   file may come, its doorbell (it may not, if the daemon is short of files).
  * - ACQUIRE, and YIELD with AGAIN, without NONBLOCK are answered when granted.
- *   The connection can be used meanwhile; cookies tell answers apart.
+ *   The connection can be used meanwhile; cookies tell answers apart. A second one
+ *   that would wait is refused (EBUSY); what takes the request back ends the first
+ *   with EINTR.
  * - Waiting on the page: each change of its word is followed by one of @wake and,
- *   when GRANTED or GONE has come or a grant was withdrawn, by a FUTEX_WAKE of it
- *   (shared, as the page is). When one of a set was granted, both are done for
- *   all of them, after that.
+ *   when it is GRANTED, or GONE, EVICT or PREPARE have come, or a grant was
+ *   withdrawn, by a FUTEX_WAKE of it (shared, as the page is). When one of a set was
+ *   granted, both are done for all of them, after that.
  * - After EVENTS was answered the connection carries nothing but messages of the
  *   daemon, with EVENT set and one or more struct gpushare_event each. The
  *   reader may be slow: what didn't fit is counted by an event of type LOST.

@@ -13,8 +13,11 @@
 struct gpushare_describe;
 struct gpushare_device;
 struct gpushare_event;
+struct gpushare_grant_page;
+struct gpushare_memory;
 struct gpushare_share;
 struct gpushare_stats;
+struct gpushare_wait;
 
 /*
  * Devices. @info is a device's settings as the interface has them, the host's to keep;
@@ -55,20 +58,51 @@ void gs_contract_stats_group(struct gpushare_stats *arg, struct gs_group *group,
 void gs_contract_stats_device(struct gpushare_stats *arg, struct gs_device *dev, u64 now);
 
 /*
- * DESCRIBE: fill in @profile as @arg says it. -ERANGE, with nothing changed: one
- * work-group doesn't fit one compute unit of the device, as far as that is known.
+ * The grant page, which the host owns. _begin: its client's was just added; the page is
+ * all 0. _show: all that it says, with @word (_word(), unless the host knows more);
+ * returns the word that stood there. _show_word: that alone. _end: the client was
+ * removed. A word whose flags have changed is to wake who waits for it.
  */
-int gs_contract_profile(struct gs_profile *profile, const struct gpushare_describe *arg,
-			const struct gs_device_conf *conf);
-
-/* MEMORY: carry out @op, one of GPUSHARE_MEM_*. 0, -ENOMEM, -ERANGE or -EOPNOTSUPP. */
-int gs_contract_memory(struct gs_client *c, u32 op, u64 bytes, u64 now);
+u64 gs_contract_word(const struct gs_client *c);
+void gs_contract_show_begin(struct gs_client *c, struct gpushare_grant_page *page);
+u64 gs_contract_show(const struct gs_client *c, u64 word);
+void gs_contract_show_word(struct gpushare_grant_page *page, u64 word);
+void gs_contract_show_end(const struct gs_client *c);
 
 /*
- * What could still be charged to the client; @total: what it and those beside it may have
- * in all; @whose: the group whose limit stands in the way first, 0: the device itself.
+ * Sets: the rings of gs_client.set, which end with the host's list_del_init(). May a client
+ * on @dev join @set's? -EBADF: there is one on that device; -EUSERS: it is full.
  */
-u64 gs_contract_available(const struct gs_client *c, u64 *total, u64 *whose);
+int gs_contract_set_check(const struct gs_client *set, const struct gs_device *dev);
+
+/*
+ * ACQUIRE and YIELD. _wait_check: before anything is looked up, -EINVAL. _ask: ask, or
+ * (@again) yield and ask, for @c or for any of its set: 1 if *@holder holds now, 0 if it
+ * waits, -ENODEV. _give_back: what it holds, or asks for. _holder: who holds, of the set
+ * with @any, rather one that isn't asked back; or NULL. _tell: the outputs, for who holds.
+ */
+int gs_contract_wait_check(const struct gpushare_wait *arg, bool yields);
+int gs_contract_ask(struct gs_client *c, bool any, bool again, u64 want,
+		    struct gs_client **holder, u64 now);
+void gs_contract_give_back(struct gs_client *c, bool any, u64 now);
+struct gs_client *gs_contract_holder(struct gs_client *c, bool any);
+void gs_contract_tell(struct gpushare_wait *arg, const struct gs_client *c);
+
+/*
+ * DESCRIBE: fill in @profile, the host's to keep, as @arg says it, and have it used.
+ * -ERANGE, with nothing changed: one work-group doesn't fit one compute unit of the
+ * device, as far as that is known.
+ */
+int gs_contract_describe(struct gs_client *c, struct gs_profile *profile,
+			 struct gpushare_describe *arg, u64 now);
+
+/*
+ * MEMORY. _check: before anything is looked up, -EINVAL. Then do it and show how it
+ * stands, also with -ENOMEM and -ERANGE. _show: that alone.
+ */
+int gs_contract_memory_check(const struct gpushare_memory *arg);
+int gs_contract_memory(struct gs_client *c, struct gpushare_memory *arg, u64 now);
+void gs_contract_memory_show(struct gpushare_memory *arg, const struct gs_client *c);
 
 /*
  * Events. What the interface calls one of the core's, 0: nothing; which of the core's those

@@ -20,43 +20,52 @@ static void fill_rates(struct gs_profile *profile, u64 group_ns)
 		profile->rate[i] = div64_u64(1000000000ull << i, group_ns);
 }
 
-int gs_contract_profile(struct gs_profile *profile, const struct gpushare_describe *arg,
-			const struct gs_device_conf *conf)
+int gs_contract_describe(struct gs_client *c, struct gs_profile *profile,
+			 struct gpushare_describe *arg, u64 now)
 {
-	if (!fits(arg, conf))
+	int ret;
+
+	if (!fits(arg, &c->dev->conf))
 		return -ERANGE;
 	profile->threads = arg->threads;
 	profile->regs = arg->registers;
 	profile->local_mem = arg->local_bytes;
 	profile->blocks = arg->groups;
 	fill_rates(profile, arg->group_ns);
-	return 0;
+	ret = gs_profile_set(c, profile, now);
+	if (!ret)
+		arg->workers = c->workers;
+	return ret;
 }
 
-int gs_contract_memory(struct gs_client *c, u32 op, u64 bytes, u64 now)
+int gs_contract_memory_check(const struct gpushare_memory *arg)
+{
+	return arg->flags || arg->reserved ||
+	       arg->op < GPUSHARE_MEM_CHARGE || arg->op > GPUSHARE_MEM_SWAP_IN ? -EINVAL : 0;
+}
+
+static int account(struct gs_client *c, u32 op, u64 bytes, u64 now)
 {
 	int ret;
 
-	switch (op) {
-	case GPUSHARE_MEM_CHARGE:
+	if (op == GPUSHARE_MEM_CHARGE) {
 		/* More than there can be is more than there is. */
 		ret = gs_mem_charge(c, bytes, now);
 		return ret == -EINVAL ? -ENOMEM : ret;
-	case GPUSHARE_MEM_UNCHARGE:
-		ret = gs_mem_uncharge(c, bytes, now);
-		break;
-	case GPUSHARE_MEM_SWAP_OUT:
-	case GPUSHARE_MEM_SWAP_IN:
-		ret = gs_mem_swap(c, bytes, op == GPUSHARE_MEM_SWAP_OUT, now);
-		break;
-	default:
-		return -EOPNOTSUPP;
 	}
+	if (op == GPUSHARE_MEM_UNCHARGE)
+		ret = gs_mem_uncharge(c, bytes, now);
+	else
+		ret = gs_mem_swap(c, bytes, op == GPUSHARE_MEM_SWAP_OUT, now);
 	/* Less is there than is given back or moved. */
 	return ret == -EINVAL ? -ERANGE : ret;
 }
 
-u64 gs_contract_available(const struct gs_client *c, u64 *total, u64 *whose)
+/*
+ * What could still be charged to the client; @total: what it and those beside it may have
+ * in all; @whose: the group whose limit stands in the way first, 0: the device itself.
+ */
+static u64 available(const struct gs_client *c, u64 *total, u64 *whose)
 {
 	const struct gs_device *dev = c->dev;
 	u64 room = GPUSHARE_NO_LIMIT, first = GPUSHARE_NO_LIMIT, used, left;
@@ -83,4 +92,25 @@ u64 gs_contract_available(const struct gs_client *c, u64 *total, u64 *whose)
 		}
 	}
 	return room;
+}
+
+void gs_contract_memory_show(struct gpushare_memory *arg, const struct gs_client *c)
+{
+	u64 total, whose;
+
+	arg->available_bytes = available(c, &total, &whose);
+	arg->total_bytes = total;
+	arg->limit_group = whose;
+	arg->current_bytes = c->mem_used;
+	arg->swapped_bytes = c->mem_swapped;
+}
+
+int gs_contract_memory(struct gs_client *c, struct gpushare_memory *arg, u64 now)
+{
+	int ret = account(c, arg->op, arg->bytes, now);
+
+	gs_contract_memory_show(arg, c);
+	if (ret != -ENOMEM)
+		arg->limit_group = 0;
+	return ret;
 }

@@ -59,7 +59,7 @@
  * ops->publish(client), once per call into the core for each client and each
  * change of flags; the host copies them to the page and wakes those who sleep
  * on it. `epoch` grows by one with each grant and with each loss of one, so
- * that epoch and flags together are one word that tells two grants apart.
+ * that it is odd while GS_GRANTED is set, and tells two grants apart.
  * `waiters` is refreshed for holders only when it changes between none and
  * some, and with each publish.
  *
@@ -102,6 +102,7 @@
 #include "share.h"
 #include "tree.h"
 
+struct gpushare_grant_page;
 struct gs_arbiter;
 struct gs_device;
 struct gs_group;
@@ -277,6 +278,8 @@ struct gs_node {
  * @usage, ... @mem_denied: [host] its counters, as in struct gs_stat and gs_mem;
  *	throttling is counted for groups alone
  * @profile: [host] what it runs, the host's memory, or NULL; see gs_profile_set()
+ * @page, @set: [host] the contract's: its grant page, and the ring of those it may be
+ *	asked for together with. The core only makes it one that is alone
  * @priv: [host] the host's own
  */
 struct gs_client {
@@ -315,6 +318,8 @@ struct gs_client {
 
 	struct gs_group *group;
 	struct list_head of_group;
+	struct list_head set;
+	struct gpushare_grant_page *page;
 	void *priv;
 	const struct gs_profile *profile;
 	u32 was_workers;

@@ -81,7 +81,6 @@ static void client_gone(struct gs_client *c, u64 now)
 		gs_to_idle(c, now);
 	c->state = GS_CLIENT_GONE;
 	c->flags = GS_GONE;
-	c->epoch++;
 	list_del_init(&c->of_device);
 	list_del_init(&c->of_leaving);
 	gs_path_present(&c->entity, -1);
@@ -519,6 +518,7 @@ int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs
 	c->preempt_at = GS_NEVER;
 	gs_entity_init(&c->entity, GS_KIND_CLIENT, node, GS_WEIGHT_DEFAULT, GS_CLASS_BATCH);
 	INIT_LIST_HEAD(&c->any);
+	INIT_LIST_HEAD(&c->set);
 	INIT_LIST_HEAD(&c->of_leaving);
 	INIT_LIST_HEAD(&c->dirty_link);
 	gs_path_present(&c->entity, 1);

@@ -10,6 +10,8 @@
 #ifdef __KERNEL__
 
 #include <linux/bug.h>
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/list.h>
@@ -17,6 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include <asm/barrier.h>
 
 #else
 
@@ -41,6 +44,11 @@ typedef int64_t s64;
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
+
+#define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELAXED)
+#define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+#define smp_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 #define gs_paste2(a, b)	a##b
 #define gs_paste(a, b)	gs_paste2(a, b)

@@ -9,7 +9,7 @@ cflags-kmod/core := -Wdeclaration-after-statement -Wframe-larger-than=1024
 all-y += $(core-lib)
 
 # What the contract means to it, for the daemon as for the module.
-contract-src := $(addprefix kmod/contract/,device.c event.c share.c stats.c use.c)
+contract-src := $(addprefix kmod/contract/,ask.c device.c event.c page.c share.c stats.c use.c)
 contract-lib := $(O)/lib/libgscontract.a
 $(call archive,lib/libgscontract.a,$(contract-src))
 cflags-kmod/contract := $(cflags-kmod/core)

@@ -141,7 +141,6 @@ void gs_to_over(struct gs_client *c, u64 now)
 	gs_charge(c, now);
 	gs_path_deactivate(dev, &c->entity);
 	c->state = GS_CLIENT_OVER;
-	c->epoch++;
 	c->flags &= ~GS_GRANTED;
 	c->workers = 0;
 	gs_path_count(c->node, -1, 0);
@@ -159,6 +158,7 @@ void gs_overrun(struct gs_client *c, u64 now)
 	u64 past = now - (c->preempted + c->dev->conf.grace);
 	struct gs_node *node;
 
+	c->epoch++;
 	gs_to_over(c, now);
 	c->overruns++;
 	for (node = c->node; node; node = node->up)

@@ -42,6 +42,7 @@ static void on_publish(struct gs_arbiter *arb, struct gs_client *c)
 	b->publishes++;
 	if (t) {
 		EXPECT_LE(t->epoch, c->epoch);
+		EXPECT_EQ(granted, (bool)(c->epoch & 1));
 		if (t->granted_at && (!granted || t->epoch != c->epoch)) {
 			t->held += b->now - t->granted_at;
 			t->granted_at = 0;

@@ -26,11 +26,12 @@ TEST(a_profile_is_what_was_said)
 		.threads = 256, .registers = 8192, .local_bytes = 16 << 10, .groups = 1000,
 		.group_ns = 1000000,
 	};
+	struct gs_client *c = &bed_tenant(&b, NULL, sized(0, 1), US)->c;
 	struct gs_profile p = { 0 };
 	u32 i;
 
-	sized(0, 1);
-	EXPECT_EQ(0, gs_contract_profile(&p, &d, &b.dev[0].conf));
+	EXPECT_EQ(0, gs_contract_describe(c, &p, &d, b.now));
+	EXPECT_TRUE(c->profile == &p);
 	EXPECT_EQ(256u, p.threads);
 	EXPECT_EQ(8192u, p.regs);
 	EXPECT_EQ(16u << 10, p.local_mem);
@@ -39,43 +40,56 @@ TEST(a_profile_is_what_was_said)
 	for (i = 0; i < p.points; i++)
 		EXPECT_EQ(1000ull << i, p.rate[i]);	/* each worker does what one does */
 	d.group_ns = 0;
-	EXPECT_EQ(0, gs_contract_profile(&p, &d, &b.dev[0].conf));
+	EXPECT_EQ(0, gs_contract_describe(c, &p, &d, b.now));
 	EXPECT_EQ(0u, p.points);
 	bed_end(&b);
 }
 
 TEST(what_fits_no_unit_changes_nothing)
 {
+	struct gs_client *c = &bed_tenant(&b, NULL, sized(0, 1), US)->c;
 	struct gpushare_describe d = { .threads = 1025, .groups = 7 };
 	struct gs_profile p = { .blocks = 5 };
 
-	sized(0, 1);
-	EXPECT_EQ(-ERANGE, gs_contract_profile(&p, &d, &b.dev[0].conf));
+	EXPECT_EQ(-ERANGE, gs_contract_describe(c, &p, &d, b.now));
 	d.threads = 1024;
 	d.local_bytes = (64 << 10) + 1;
-	EXPECT_EQ(-ERANGE, gs_contract_profile(&p, &d, &b.dev[0].conf));
+	EXPECT_EQ(-ERANGE, gs_contract_describe(c, &p, &d, b.now));
 	EXPECT_EQ(5u, p.blocks);
+	EXPECT_TRUE(!c->profile);
 	bed_end(&b);
+}
+
+static struct gpushare_memory memory;
+
+static int account(struct gs_client *c, u32 op, u64 bytes)
+{
+	memory = (struct gpushare_memory){ .op = op, .bytes = bytes };
+	EXPECT_EQ(0, gs_contract_memory_check(&memory));
+	return gs_contract_memory(c, &memory, b.now);
 }
 
 TEST(memory_that_isnt_there)
 {
-	struct gs_device *dev = sized(1 << 20, 1);
-	struct gs_client *c = &bed_tenant(&b, NULL, dev, US)->c;
-	u64 total, whose;
+	struct gs_client *c = &bed_tenant(&b, NULL, sized(1 << 20, 1), US)->c;
+	struct gpushare_memory wrong[] = { { .op = 0 }, { .op = GPUSHARE_MEM_SWAP_IN + 1 },
+		{ .op = 1, .flags = 1 }, { .op = 1, .reserved = 1 } };
+	u32 i;
 
-	EXPECT_EQ(0, gs_contract_memory(c, GPUSHARE_MEM_CHARGE, 10, b.now));
-	EXPECT_EQ(-ENOMEM, gs_contract_memory(c, GPUSHARE_MEM_CHARGE, 1 << 20, b.now));
-	EXPECT_EQ(-ENOMEM, gs_contract_memory(c, GPUSHARE_MEM_CHARGE, ~0ull, b.now));
-	EXPECT_EQ(-ENOMEM, gs_contract_memory(c, GPUSHARE_MEM_CHARGE, ~0ull - 9, b.now));
-	EXPECT_EQ(-ERANGE, gs_contract_memory(c, GPUSHARE_MEM_UNCHARGE, 11, b.now));
-	EXPECT_EQ(-ERANGE, gs_contract_memory(c, GPUSHARE_MEM_SWAP_OUT, 11, b.now));
-	EXPECT_EQ(-ERANGE, gs_contract_memory(c, GPUSHARE_MEM_SWAP_IN, 1, b.now));
-	EXPECT_EQ(-EOPNOTSUPP, gs_contract_memory(c, 77, 1, b.now));
-	EXPECT_EQ((1u << 20) - 10u, gs_contract_available(c, &total, &whose));
-	EXPECT_EQ(1u << 20, total);
-	EXPECT_EQ(0u, whose);
-	EXPECT_EQ(0, gs_contract_memory(c, GPUSHARE_MEM_UNCHARGE, 10, b.now));
+	for (i = 0; i < ARRAY_SIZE(wrong); i++)
+		EXPECT_EQ(-EINVAL, gs_contract_memory_check(&wrong[i]));
+	EXPECT_EQ(0, account(c, GPUSHARE_MEM_CHARGE, 10));
+	EXPECT_EQ(-ENOMEM, account(c, GPUSHARE_MEM_CHARGE, 1 << 20));
+	EXPECT_EQ(-ENOMEM, account(c, GPUSHARE_MEM_CHARGE, ~0ull));
+	EXPECT_EQ(-ENOMEM, account(c, GPUSHARE_MEM_CHARGE, ~0ull - 9));
+	EXPECT_EQ(-ERANGE, account(c, GPUSHARE_MEM_UNCHARGE, 11));
+	EXPECT_EQ(-ERANGE, account(c, GPUSHARE_MEM_SWAP_OUT, 11));
+	EXPECT_EQ(-ERANGE, account(c, GPUSHARE_MEM_SWAP_IN, 1));
+	EXPECT_EQ(10u, memory.current_bytes);
+	EXPECT_EQ((1u << 20) - 10u, memory.available_bytes);
+	EXPECT_EQ(1u << 20, memory.total_bytes);
+	EXPECT_EQ(0u, memory.limit_group);
+	EXPECT_EQ(0, account(c, GPUSHARE_MEM_UNCHARGE, 10));
 	bed_end(&b);
 }
 
@@ -84,12 +98,14 @@ TEST(whose_limit_is_in_the_way)
 	struct gs_device *dev = sized(1 << 20, 1);
 	struct gs_group *g = bed_group(&b, NULL, 100);
 	struct gs_client *c = &bed_tenant(&b, g, dev, US)->c;
-	u64 total, whose;
 
 	bed_set(&b, g, SHARE(.mem_max = 4096), GS_SHARE_MEM_MAX);
-	EXPECT_EQ(4096u, gs_contract_available(c, &total, &whose));
-	EXPECT_EQ(4096u, total);
-	EXPECT_EQ(g->id, whose);
+	EXPECT_EQ(0, account(c, GPUSHARE_MEM_CHARGE, 96));
+	EXPECT_EQ(0u, memory.limit_group);	/* it stands in nobody's way */
+	EXPECT_EQ(-ENOMEM, account(c, GPUSHARE_MEM_CHARGE, 4001));
+	EXPECT_EQ(4000u, memory.available_bytes);
+	EXPECT_EQ(4096u, memory.total_bytes);
+	EXPECT_EQ(g->id, memory.limit_group);
 	bed_end(&b);
 }
 

@@ -231,6 +231,8 @@ static void check_client(struct world *w, struct fuzz_client *f)
 	bool holds = c->state == GS_CLIENT_RUNNING;
 
 	MUST(!!(c->flags & GS_GRANTED) == holds, "flags %x, state %d", c->flags, c->state);
+	MUST((c->epoch & 1) == holds, "epoch %llu, state %d", (unsigned long long)c->epoch,
+	     c->state);
 	MUST(f->page.epoch == c->epoch && f->page.flags == c->flags &&
 	     f->page.preempt_at == c->preempt_at && f->page.workers == c->workers,
 	     "a change was not published");

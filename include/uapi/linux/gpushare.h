@@ -31,7 +31,9 @@
  * space that attached it: from another one (after fork, or after the file was
  * passed on) every command that speaks of the client fails with EXDEV. It ends
  * with DETACH, with the last close, with exec, or with the process's death,
- * whatever comes first; a grant that it held is free at that moment.
+ * whatever comes first; a grant that it held is free at that moment. (A file of the
+ * daemon's is a connection. It belongs to the process that connected, and whoever
+ * else that gives it to speaks for it; exec ends the client by closing it.)
  *
  * Times are in nanoseconds of CLOCK_MONOTONIC where a member ends in _ns and
  * microseconds where it ends in _us. Points in time are absolute, so that an
@@ -100,9 +102,10 @@
  * The pages
  * ---------
  * Each client has two pages of its own, mapped shared at these offsets with
- * a length of one page (sysconf(_SC_PAGESIZE)). They aren't inherited over
- * fork and can't be grown, split or moved; the grant page can't be made
- * writable. Another driver may pin both.
+ * a length of one page (sysconf(_SC_PAGESIZE)); the daemon sends their files. They
+ * aren't inherited over fork and can't be grown, split or moved (with the daemon that
+ * is up to the client); the grant page can't be made writable. Another driver may pin
+ * both.
  */
 #define GPUSHARE_OFF_GRANT	0x0ULL
 #define GPUSHARE_OFF_CLIENT	0x100000ULL
@@ -123,20 +126,21 @@
  * The arbiter's page; the client only reads it.
  *
  * @word answers "may I run?" in one acquire load: GRANTED is set, PREEMPT is
- * not. The upper 56 bits go up with each of the client's grants (the epoch; the
- * daemon's also when one is lost), so that a stale answer can be told from a new
- * one. @preempt repeats the PREEMPT flag
- * in a word of its own, which a GPU may poll through a host mapping; it is
- * written before @word's flag is, and cleared before a new grant is shown, or
- * when all who waited have gone: then the client isn't asked any more.
- * @wake goes up whenever @word changes; with the daemon it is the futex on
+ * not. The upper 56 bits (the epoch) go up by one with each of the client's grants
+ * and with each loss of one, so that a stale answer can be told from a new one: it
+ * is odd while GRANTED is set. @preempt repeats the PREEMPT flag in a word of its
+ * own, which a GPU may poll through a host mapping; it is written before @word's
+ * flag is, and cleared before a new grant is shown, or when all who waited have
+ * gone: then the client isn't asked any more.
+ * @wake goes up after each change of @word; with the daemon it is the futex on
  * which a client sleeps.
  *
  * All that follows @seq is only whole while @seq is even and the same before
  * and after reading (a sequence count). @deadline_ns is when PREEMPT is due if
  * others wait (0 while not granted); @workers the most workers of the client
- * that may be resident (0: no limit); @waiters how many clients wait for the
- * device; @holder the client id of some holder, 0 if there is none.
+ * that may be resident (0: no limit); @waiters how many clients waited for the
+ * device when the page was last written, which it is for holders when some come to
+ * wait, and when none do any more; @holder the client id of some holder, 0 if there is none.
  */
 struct gpushare_grant_page {
 	__u32 version;
@@ -232,10 +236,10 @@ struct gpushare_attach {
  * @want_ns is a hint of the time wanted (0: a whole slice). @until_ns is when
  * to stop waiting: then ETIMEDOUT, and the request is gone. With NONBLOCK the
  * call doesn't wait: EAGAIN, the request stays, and poll() says POLLIN, and the
- * grant page, when it is granted; asking again while waiting is no new request.
- * A signal ends the wait with EINTR (or the call is restarted) and takes the
- * request back. With ANY the request goes to all devices of the client's set;
- * the first free one wins, @device and @client say which.
+ * grant page, when it is granted (with the daemon there is the page alone); asking
+ * again while waiting is no new request. A signal ends the wait with EINTR (or the
+ * call is restarted) and takes the request back. With ANY the request goes to all
+ * devices of the client's set; the first free one wins, @device and @client say which.
  *
  * ACQUIRE of a client that is granted and not asked back returns 0 at once;
  * one that is asked back (PREEMPT) yields and asks again, as YIELD with AGAIN
@@ -341,8 +345,8 @@ struct gpushare_describe {
  *
  * Allowed to CAP_SYS_ADMIN, and to whoever may write the *parent's*
  * cgroup.subtree_control (checked with the caller's rights; or proved by
- * @authority_fd, that file opened for writing, else -1): who was delegated a
- * cgroup divides what it has, and can't raise its own share.
+ * @authority_fd, that file opened for writing, which alone counts then; else -1):
+ * who was delegated a cgroup divides what it has, and can't raise its own share.
  *
  * EINVAL: also no member at all, the root, which nothing divides, and a tenant's part.
  * EOPNOTSUPP: a threaded cgroup.

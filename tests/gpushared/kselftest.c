@@ -4,8 +4,11 @@
  * open file that a client of the module has.
  */
 #include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/kselftest/lib.h"
@@ -15,6 +18,7 @@
 
 static struct connection {
 	struct gs_transport t;
+	pthread_mutex_t lock;		/* one command at a time: threads take turns */
 	struct gs_pages pages;
 	uint64_t client;
 	bool open;
@@ -35,7 +39,7 @@ int arb_open(void)
 	}
 	t.features &= ~GPUSHARE_FEAT_BELL;	/* all is said by messages */
 	c = &connections[t.fd];
-	*c = (struct connection){ .t = t, .open = true };
+	*c = (struct connection){ .t = t, .lock = PTHREAD_MUTEX_INITIALIZER, .open = true };
 	return t.fd;
 }
 
@@ -63,12 +67,17 @@ static int attach(struct connection *c, struct gpushare_attach *a)
 int arb_call(int fd, unsigned long cmd, void *arg)
 {
 	struct connection *c = &connections[fd];
+	int err;
 
 	if (fd < 0 || fd >= CONNECTIONS || !c->open)
 		return -EBADF;
+	pthread_mutex_lock(&c->lock);
 	c->t.limit_ns = cmd == GPUSHARE_ACQUIRE || cmd == GPUSHARE_YIELD ? UINT64_MAX / 4 :
 		GS_CALL_LIMIT_NS;
-	return cmd == GPUSHARE_ATTACH ? attach(c, arg) : gs_transport_call(&c->t, cmd, arg);
+	err = cmd == GPUSHARE_ATTACH ? attach(c, arg) : gs_transport_call(&c->t, cmd, arg);
+	pthread_mutex_unlock(&c->lock);
+	/* A client whose process has ended took its connection along. */
+	return err == -EPIPE && c->client ? -ENOTCONN : err;
 }
 
 void *arb_map(int fd, uint64_t offset, int prot)
@@ -79,6 +88,41 @@ void *arb_map(int fd, uint64_t offset, int prot)
 	if (!c->client)
 		return NULL;
 	return offset == GPUSHARE_OFF_GRANT ? (void *)c->pages.grant : (void *)c->pages.client;
+}
+
+/* What the pages say of @events: the header's words on poll(). */
+static int told(const struct connection *c, short events)
+{
+	uint64_t word = __atomic_load_n(&c->pages.grant->word, __ATOMIC_ACQUIRE);
+	int got = 0;
+
+	if (word & GPUSHARE_GRANTED)
+		got |= POLLIN;
+	if (word & (GPUSHARE_EVICT | GPUSHARE_PREPARE) ||
+	    (word & GPUSHARE_PREEMPT && c->pages.client->idle_ns))
+		got |= POLLPRI;
+	return (got & events) | (word & GPUSHARE_GONE ? POLLERR | POLLHUP : 0);
+}
+
+/* Sleeps on the page. It is only looked at again when that has woken us up. */
+int arb_poll(int fd, short events, int ms)
+{
+	struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
+	struct connection *c = &connections[fd];
+	uint32_t seen;
+	int got;
+
+	if (!c->client)
+		return POLLERR;
+	for (;;) {
+		seen = __atomic_load_n(&c->pages.grant->wake, __ATOMIC_ACQUIRE);
+		got = told(c, events);
+		if (got || !ms)
+			return got;
+		if (syscall(SYS_futex, &c->pages.grant->wake, FUTEX_WAIT, seen, &left, NULL, 0) &&
+		    errno == ETIMEDOUT)
+			return 0;
+	}
 }
 
 bool arb_is_module(void)

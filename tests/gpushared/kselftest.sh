@@ -21,7 +21,8 @@ daemon=$!
 for _ in $(seq 100); do [ -S "$dir/s" ] && break; sleep 0.1; done
 chmod 755 "$dir"
 export GPUSHARE_ARBITER=$dir/s
-[ $# -gt 0 ] || set -- $(printf "$O/tests/gpushared/kselftest/%s " structs attach memory share device stats)
+[ $# -gt 0 ] || set -- $(printf "$O/tests/gpushared/kselftest/%s " structs attach memory share device stats \
+	grant page life rights regroup tenants limits)
 n=0 failed=0
 echo "TAP version 13"
 for program; do

@@ -12,7 +12,7 @@ full-y += $(if $(wildcard Kbuild),tests/gpushared/systemd-vm.sh)
 bench-y += ulib:$(O)/tests/gpushared/bench
 
 # The contract's own tests, as they run over the module, over a private daemon.
-kselftests := structs attach memory share device stats
+kselftests := structs attach memory share device stats grant page life rights regroup tenants limits
 cflags-tests/kselftest := -Itests/kselftest
 $(foreach t,$(kselftests),$(call program,tests/gpushared/kselftest/$(t),tests/kselftest/$(t).c \
 	tests/kselftest/lib.c tests/gpushared/kselftest.c,$(O)/lib/libgpushare.a -lpthread))

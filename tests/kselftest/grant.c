@@ -94,24 +94,21 @@ TEST(a_time_that_has_passed_is_no_wait)
 
 TEST(nonblock_leaves_a_request_that_poll_tells_of)
 {
-	struct pollfd p = { .events = POLLIN };
 	struct client a, b;
 
 	need_arbiter();
 	a = client_new(device_new());
 	b = client_new(a.device);
 	ASSERT_EQ(0, acquire(&a, 0, 0));
-	p.fd = b.fd;
 	EXPECT_EQ(-EAGAIN, acquire(&b, GPUSHARE_WAIT_NONBLOCK, 0));
 	EXPECT_TRUE(word(&b) & GPUSHARE_WAITING);
 	EXPECT_EQ(-EAGAIN, acquire(&b, GPUSHARE_WAIT_NONBLOCK, 0));	/* no second request */
 	EXPECT_TRUE(EVENTUALLY(a.grant->waiters == 1));
-	EXPECT_EQ(0, poll(&p, 1, 0));
+	EXPECT_EQ(0, arb_poll(b.fd, POLLIN, 0));
 	EXPECT_TRUE(EVENTUALLY(asked_back(&a)));
 	EXPECT_EQ(1, a.grant->preempt);
 	EXPECT_EQ(0, yield(&a, 0, 0));
-	EXPECT_EQ(1, poll(&p, 1, 5000));
-	EXPECT_TRUE(p.revents & POLLIN);
+	EXPECT_TRUE(arb_poll(b.fd, POLLIN, 5000) & POLLIN);
 	EXPECT_EQ(GPUSHARE_GRANTED, word(&b) & GPUSHARE_FLAGS_MASK);
 	EXPECT_EQ(0, acquire(&b, GPUSHARE_WAIT_NONBLOCK, 0));
 	device_remove(a.device);
@@ -233,7 +230,7 @@ TEST(acquire_when_asked_back_gives_way)
 TEST(as_many_hold_as_there_are_seats)
 {
 	struct gpushare_device d = { .mask = GPUSHARE_DEV_SEATS, .seats = 3 };
-	struct gpushare_device get = { .size = sizeof(get) };
+	struct gpushare_device get;
 	struct client c[4];
 	int i;
 
@@ -244,8 +241,7 @@ TEST(as_many_hold_as_there_are_seats)
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, acquire(&c[i], 0, 1000));
 	EXPECT_EQ(-EAGAIN, acquire(&c[3], GPUSHARE_WAIT_NONBLOCK, 0));
-	get.device = c[0].device;
-	EXPECT_EQ(0, arb_call(c[0].fd, GPUSHARE_DEVICE_GET, &get));
+	get = device_of(&c[0]);
 	EXPECT_EQ(4, get.clients);
 	EXPECT_EQ(3, get.holders);
 	EXPECT_EQ(1, get.waiters);
@@ -293,7 +289,7 @@ TEST(only_who_is_granted_wakes)
 				pause();
 		}
 	}
-	EXPECT_TRUE(EVENTUALLY(c.grant->waiters == WAITERS));
+	EXPECT_TRUE(EVENTUALLY(device_of(&c).waiters == WAITERS));
 	for (i = 0; i < WAITERS; i++) {
 		EXPECT_TRUE(EVENTUALLY(blocked(pids[i])));
 		before[i] = sleeps(pids[i]);
@@ -459,14 +455,6 @@ static uint32_t device_that_kills(void)
 	return device_add(&d);
 }
 
-static struct gpushare_device device_of(const struct client *c)
-{
-	struct gpushare_device d = { .size = sizeof(d), .device = c->device };
-
-	EXPECT_EQ(0, arb_call(c->fd, GPUSHARE_DEVICE_GET, &d));
-	return d;
-}
-
 /* Has it been killed by now, or in a while? */
 static bool is_killed(pid_t pid)
 {
@@ -496,10 +484,12 @@ static void share_memory(int up)
 /* A client belongs to an address space, so all who use that are its owners. */
 TEST(kill_after_kills_all_who_share_the_memory)
 {
-	struct client c = client_new(device_that_kills());
 	pid_t pid, other;
+	struct client c;
 	int up;
 
+	ONLY_MODULE("a look at who uses an address space");
+	c = client_new(device_that_kills());
 	pid = deaf(c.device, &up, share_memory);
 	ASSERT_EQ(sizeof(other), read(up, &other, sizeof(other)));
 	EXPECT_EQ(0, acquire(&c, 0, 10000));
@@ -533,10 +523,12 @@ static bool runs(pid_t pid, const char *program)
 /* Whoever runs another program by now has nothing to do with the client any more. */
 TEST(kill_after_spares_who_has_left_the_memory)
 {
-	struct client c = client_new(device_that_kills());
 	pid_t pid, other;
+	struct client c;
 	int up;
 
+	ONLY_MODULE("a look at who uses an address space");
+	c = client_new(device_that_kills());
 	pid = deaf(c.device, &up, share_memory_and_exec);
 	ASSERT_EQ(sizeof(other), read(up, &other, sizeof(other)));
 	EXPECT_TRUE(EVENTUALLY(runs(pid, "sleep")));

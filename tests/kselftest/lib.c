@@ -58,6 +58,14 @@ void device_remove(uint32_t device)
 	close(fd);
 }
 
+struct gpushare_device device_of(const struct client *c)
+{
+	struct gpushare_device d = { .size = sizeof(d), .device = c->device };
+
+	EXPECT_EQ(0, arb_call(c->fd, GPUSHARE_DEVICE_GET, &d));
+	return d;
+}
+
 int client_open_set(struct client *c, uint32_t device, int set_fd)
 {
 	struct gpushare_attach a = { .size = sizeof(a), .device = device, .set_fd = set_fd };

@@ -29,6 +29,7 @@
 int arb_open(void);
 int arb_call(int fd, unsigned long cmd, void *arg);
 void *arb_map(int fd, uint64_t offset, int prot);
+int arb_poll(int fd, short events, int ms);	/* what came of @events, or an error, in time */
 bool arb_is_module(void);
 
 /* Ends a test of what only the module has. */
@@ -61,6 +62,7 @@ int client_open(struct client *c, uint32_t device);
 int client_open_set(struct client *c, uint32_t device, int set_fd);
 void client_close(struct client *c);
 struct client client_new(uint32_t device);	/* asserts */
+struct gpushare_device device_of(const struct client *c);
 
 int acquire(struct client *c, uint32_t flags, unsigned int ms);
 int yield(struct client *c, uint32_t flags, unsigned int ms);

@@ -75,6 +75,7 @@ TEST(who_waits_for_the_killed_need_not_wait_for_their_end)
 	int status;
 	pid_t pid = holder(device);
 
+	ONLY_MODULE("a look at who is about to end");
 	c = client_new(device);
 	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXIT));
 	EXPECT_EQ(-ETIMEDOUT, acquire(&c, 0, 100));	/* it lives */
@@ -106,6 +107,7 @@ TEST(a_sibling_of_the_killed_goes_on)
 	pid_t pid, other;
 	char ch;
 
+	ONLY_MODULE("clients of an address space, not of a process");
 	ASSERT_EQ(0, pipe(go));
 	ASSERT_EQ(0, pipe(up));
 	c = client_new(device);
@@ -186,6 +188,7 @@ TEST(a_signal_ends_the_wait_and_takes_the_request_back)
 	struct client c, w;
 	pid_t pid;
 
+	ONLY_MODULE("calls that a signal ends");
 	c = client_new(device);
 	ASSERT_EQ(0, acquire(&c, 0, 0));
 	pid = fork();
@@ -243,6 +246,7 @@ TEST(a_forked_child_has_neither_page_nor_client)
 	struct client c;
 	pid_t pid;
 
+	ONLY_MODULE("a look at who gives a command");
 	c = client_new(device);
 	ASSERT_EQ(0, acquire(&c, 0, 0));
 	pid = fork();
@@ -302,7 +306,8 @@ TEST(exec_ends_the_client)
 	if (!pid) {
 		CHILD(!client_open(&o, device));
 		CHILD(!acquire(&o, 0, 0));
-		fcntl(o.fd, F_SETFD, 0);	/* the file survives */
+		if (arb_is_module())
+			fcntl(o.fd, F_SETFD, 0);	/* the file survives, or is closed */
 		step(go);
 		execlp("sleep", "sleep", "1000", NULL);
 		_exit(1);
@@ -348,6 +353,7 @@ TEST(a_passed_file_is_no_client_of_the_receiver)
 	int sv[2], fd;
 	pid_t pid;
 
+	ONLY_MODULE("a look at who gives a command");
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
 	pid = fork();
 	if (!pid) {
@@ -378,6 +384,7 @@ TEST(a_file_that_was_passed_before_attach_belongs_to_who_attached)
 	int fd = arb_open();
 	pid_t pid;
 
+	ONLY_MODULE("files that belong to nobody yet");
 	a.device = device;
 	pid = fork();
 	if (!pid) {
@@ -403,6 +410,7 @@ TEST(a_thread_waits_while_another_closes)
 	pthread_t t;
 	void *r;
 
+	ONLY_MODULE("calls of several threads at once");
 	c = client_new(device);
 	w = client_new(device);
 	ASSERT_EQ(0, acquire(&c, 0, 0));
@@ -423,6 +431,7 @@ TEST(threads_of_a_client_share_its_grant)
 	void *r;
 	int i;
 
+	ONLY_MODULE("calls of several threads at once");
 	c = client_new(device);
 	w = client_new(device);
 	ASSERT_EQ(0, acquire(&c, 0, 0));
@@ -445,6 +454,7 @@ TEST(a_client_in_use_keeps_the_module)
 	struct client c = client_new(device);
 	int fd = c.fd;
 
+	ONLY_MODULE("a module");
 	EXPECT_EQ(-1, syscall(SYS_delete_module, "gpushare", O_NONBLOCK));
 	EXPECT_EQ(EAGAIN, errno);
 	close(fd);			/* its pages are mapped */

@@ -19,6 +19,12 @@ static void parameter(const char *name, const char *value)
 	EXPECT_EQ(0, put(path, value));
 }
 
+static void need_parameters(void)
+{
+	need_arbiter();
+	ONLY_MODULE("limits that can be changed");
+}
+
 static int attach(uint32_t device)
 {
 	struct client c;
@@ -40,7 +46,7 @@ TEST(the_limits_are_those_that_are_documented)
 	size_t i;
 	int fd;
 
-	need_arbiter();
+	need_parameters();
 	for (i = 0; i < sizeof(documented) / sizeof(*documented); i++) {
 		snprintf(path, sizeof(path), PARAMETERS "%s", documented[i][0]);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -58,7 +64,7 @@ TEST(all_users_together_have_limits)
 	uint32_t device;
 	char *path;
 
-	need_arbiter();
+	need_parameters();
 	dev = arb_open();
 	device = device_new();
 	path = cg_new(CGROOT, "limits");
@@ -87,7 +93,7 @@ TEST(a_user_has_limits)
 	pid_t pid;
 	int i;
 
-	need_arbiter();
+	need_parameters();
 	chmod("/dev/gpushare", 0666);
 	dev = arb_open();
 	device = device_new();
@@ -201,7 +207,7 @@ static void be_powerless(int unused)
 
 static void set_up_crowds(uint32_t *device, const char *most)
 {
-	need_arbiter();
+	need_parameters();
 	chmod("/dev/gpushare", 0666);
 	dev = arb_open();
 	*device = device_new();
@@ -423,7 +429,7 @@ TEST(a_container_leaves_room_for_the_groups_of_others)
 	int i, k, n[2] = {};
 	pid_t pid;
 
-	need_arbiter();
+	need_parameters();
 	dev = arb_open();
 	top[0] = cg_new(CGROOT, "limits-pod-a");
 	top[1] = cg_new(CGROOT, "limits-pod-b");

@@ -88,14 +88,41 @@ static bool told(const struct client *c, uint64_t flag)
 	return word(c) & flag;
 }
 
-/* The daemon's clients sleep on the page, and poll nothing. */
 static int polled(const struct client *c)
 {
-	struct pollfd p = { .fd = c->fd, .events = POLLIN | POLLPRI };
+	return arb_poll(c->fd, POLLIN | POLLPRI, 0);
+}
 
-	if (!arb_is_module())
-		return told(c, GPUSHARE_EVICT | GPUSHARE_PREPARE) ? POLLPRI : 0;
-	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+TEST(who_is_asked_to_move_out_is_woken)
+{
+	struct gpushare_device d = { .mask = GPUSHARE_DEV_CAPACITY | GPUSHARE_DEV_OVERSUB |
+		GPUSHARE_DEV_SLICE, .slice_us = 1000000, .mem_bytes = 100 * MB,
+		.oversubscribe = 1 };
+	struct client a, b;
+	char ch;
+	int up[2];
+	pid_t pid;
+
+	need_arbiter();
+	b = client_new(device_add(&d));
+	ASSERT_EQ(0, pipe(up));
+	pid = fork();
+	if (!pid) {
+		CHILD(!client_open(&a, b.device));
+		CHILD(!memory(&a, GPUSHARE_MEM_CHARGE, 80 * MB, NULL));
+		CHILD(write(up[1], "", 1) == 1);
+		CHILD(arb_poll(a.fd, POLLPRI, 10000) == POLLPRI && told(&a, GPUSHARE_EVICT));
+		CHILD(!memory(&a, GPUSHARE_MEM_SWAP_OUT, 80 * MB, NULL));
+		CHILD(acquire(&a, GPUSHARE_WAIT_NONBLOCK, 0) == -EAGAIN);
+		CHILD(arb_poll(a.fd, POLLPRI, 10000) == POLLPRI && told(&a, GPUSHARE_PREPARE));
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(up[0], &ch, 1));
+	EXPECT_TRUE(EVENTUALLY(blocked(pid)));
+	EXPECT_EQ(0, acquire(&b, 0, 1000));
+	EXPECT_EQ(0, memory(&b, GPUSHARE_MEM_CHARGE, 70 * MB, NULL));
+	EXPECT_EQ(0, reap(pid));
+	device_remove(b.device);
 }
 
 /* Who isn't running is asked to move out, and asked back in when it is next. */

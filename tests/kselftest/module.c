@@ -22,6 +22,13 @@ void *arb_map(int fd, uint64_t offset, int prot)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+int arb_poll(int fd, short events, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, ms) == 1 ? p.revents : 0;
+}
+
 bool arb_is_module(void)
 {
 	return true;

@@ -26,6 +26,7 @@ TEST(only_these_mappings)
 	struct client c;
 
 	need_arbiter();
+	ONLY_MODULE("pages that are mapped from the client's file");
 	c = client_new(device_new());
 	EXPECT_EQ(0, map_error(c.fd, GPUSHARE_OFF_GRANT, PAGE, PROT_READ, MAP_SHARED));
 	EXPECT_EQ(0, map_error(c.fd, GPUSHARE_OFF_CLIENT, PAGE, RW, MAP_SHARED));
@@ -43,7 +44,7 @@ TEST(only_these_mappings)
 	device_remove(c.device);
 }
 
-TEST(the_grant_page_cant_be_made_writable_grown_split_or_moved)
+TEST(the_grant_page_cant_be_made_writable)
 {
 	struct client c;
 	void *p;
@@ -54,14 +55,26 @@ TEST(the_grant_page_cant_be_made_writable_grown_split_or_moved)
 	p = (void *)c.grant;
 	EXPECT_EQ(-1, mprotect(p, PAGE, RW));
 	EXPECT_EQ(EACCES, errno);
-	EXPECT_TRUE(mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
-	EXPECT_TRUE(mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 0x10000000) == MAP_FAILED);
-	EXPECT_TRUE(mremap(p, 0, PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
-	EXPECT_EQ(0, word(&c));
 	/* nor in the way that a debugger writes into what is read-only */
 	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, mem);
 	EXPECT_EQ(-1, pwrite(mem, "\1", 1, (uintptr_t)p + offsetof(struct gpushare_grant_page, word)));
+	EXPECT_EQ(0, word(&c));
+	device_remove(c.device);
+}
+
+TEST(pages_cant_be_grown_split_moved_or_executed)
+{
+	struct client c;
+	void *p;
+
+	need_arbiter();
+	ONLY_MODULE("a say in how its pages are mapped");
+	c = client_new(device_new());
+	p = (void *)c.grant;
+	EXPECT_TRUE(mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+	EXPECT_TRUE(mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 0x10000000) == MAP_FAILED);
+	EXPECT_TRUE(mremap(p, 0, PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
 	EXPECT_EQ(0, word(&c));
 	p = (void *)c.own;
 	EXPECT_TRUE(mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
@@ -149,6 +162,7 @@ TEST(a_page_lives_while_it_is_mapped)
 	uint32_t device;
 
 	need_arbiter();
+	ONLY_MODULE("a file that a mapping keeps open");
 	device = device_new();
 	c = client_new(device);
 	ASSERT_EQ(0, acquire(&c, 0, 0));
@@ -246,7 +260,6 @@ TEST(poll_tells_an_idle_holder_that_is_asked)
 {
 	struct gpushare_device d = { .mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_LINGER,
 		.slice_us = 1000000, .linger_us = 1000000 };
-	struct pollfd p = { .events = POLLPRI };
 	struct client a, b;
 
 	need_arbiter();
@@ -254,12 +267,10 @@ TEST(poll_tells_an_idle_holder_that_is_asked)
 	b = client_new(a.device);
 	ASSERT_EQ(0, acquire(&a, 0, 0));
 	EXPECT_EQ(-EAGAIN, acquire(&b, GPUSHARE_WAIT_NONBLOCK, 0));
-	p.fd = a.fd;
 	ASSERT_TRUE(EVENTUALLY(asked_back(&a)));
-	EXPECT_EQ(0, poll(&p, 1, 0));			/* it works, and looks by itself */
+	EXPECT_EQ(0, arb_poll(a.fd, POLLPRI, 0));	/* it works, and looks by itself */
 	a.own->idle_ns = now_ns();
-	EXPECT_EQ(1, poll(&p, 1, 0));
-	EXPECT_TRUE(p.revents & POLLPRI);
+	EXPECT_EQ(POLLPRI, arb_poll(a.fd, POLLPRI, 0));
 	device_remove(a.device);
 }
 

@@ -305,7 +305,8 @@ TEST(a_delegatee_reads_what_it_may_set)
 		CHILD(get_by_fd(sub, weak, &s) == -ENOENT);
 		CHILD(get_by_fd(top, proof, &s) == -ENOENT);
 		CHILD(get_by_id(cg_id(top), proof, &s) == -ENOENT);
-		CHILD(get_by_fd(sub, 999, &s) == -ENOENT);
+		/* what is no file isn't even sent to the daemon */
+		CHILD(get_by_fd(sub, 999, &s) == (arb_is_module() ? -ENOENT : -EBADF));
 		_exit(0);
 	}
 	EXPECT_EQ(0, reap(pid));
@@ -412,8 +413,8 @@ TEST(the_root_of_a_cgroup_namespace_cant_be_set_from_inside)
 		CHILD(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 		CHILD(!mkdir("/run/rights-cg", 0755) || errno == EEXIST);
 		CHILD(!mount("none", "/run/rights-cg", "cgroup2", 0, NULL));
-		dev = arb_open();
 		become(TENANT);		/* may write all that it sees there */
+		dev = arb_open();
 		CHILD(set_with("/run/rights-cg", NULL, 10000) == -EXDEV);
 		CHILD(!set_with("/run/rights-cg/sub", NULL, 200));
 		_exit(0);

@@ -2,14 +2,14 @@
 /*
  * Cutting a launch: when, and into what.
  *
- * A kernel is cut if it would run for more than one and a half slices of the
- * grant, by what was measured of it. A grid that fits on the device in one wave
+ * A kernel is cut if it would run for more than twice what may be in flight
+ * ("wrap/launch/budget.c"), by what was measured of it. A grid that fits on the device in one wave
  * goes whole, as its blocks may wait for each other; so does a kernel that waits
  * for memory to change (GSX_WAITS): what it waits for may be another process of the
  * same job, and pausing one of them in the middle would hold up both.
  *
  * Slices are the rule: boxes of the grid in ascending order on the program's own
- * stream, each for half a slice of the grant, so that two are in flight and the
+ * stream, each for half of what may be in flight, so that two are and the
  * device doesn't run dry between them. Each asks the gate. cuLaunchKernel() returns
  * when the first is in the stream; the others are left to the feeder (rest.c).
  *
@@ -104,11 +104,11 @@ uint32_t gs_cut_modes(const struct gs_device *dev)
 {
 	uint32_t forced = forced_mode();
 
-	if (gs_cuts_nothing() || !dev->gate)
+	if (gs_cuts_nothing() || !dev->budget.share)
 		return 0;
 	if (forced != NO_MODE)
 		return GSX_BIT(forced);
-	return gs_options.random || __atomic_load_n(&dev->workers, __ATOMIC_RELAXED) ?
+	return gs_options.random || __atomic_load_n(&dev->budget.workers, __ATOMIC_RELAXED) ?
 		GSX_ALL_MODES : GSX_BIT(GSX_SLICE);
 }
 
@@ -156,7 +156,7 @@ static void describe(const struct cut *c)
 		.group_ns = block_ps(c->record) * c->full / 1000,
 	};
 
-	gs_describe(c->lane->dev->gate, &c->lane->dev->told, &d);
+	gs_describe(c->lane->dev->budget.share, &c->lane->dev->budget.told, &d);
 }
 
 /* What the program gave may be gone when the last part is launched. */
@@ -199,7 +199,7 @@ static CUresult launch_part(struct cut *c, struct gs_record *timed, const uint32
 	return gs_launch_part(c->lane, timed, &part, blocks);
 }
 
-/* How many blocks for half a slice of the grant, but a device full at least. */
+/* How many blocks for half the room, but a device full at least. */
 static uint64_t slice_blocks(const struct cut *c, uint64_t full)
 {
 	uint64_t ps = block_ps(c->record), n;
@@ -210,7 +210,7 @@ static uint64_t slice_blocks(const struct cut *c, uint64_t full)
 		return c->lane->dev->units;
 	if (!ps)
 		return 2 * c->lane->dev->units;
-	n = __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED) * 500 / ps;
+	n = gs_room(&c->lane->dev->budget) * 500 / ps;
 	return n > full ? n : full;
 }
 
@@ -244,8 +244,7 @@ static enum gs_step slices(struct cut *c, CUresult *r)
 		return GS_DONE;
 	}
 	if (!c->at && !block_ps(c->record))
-		c->measured_by = gs_now() +
-				 __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED);
+		c->measured_by = gs_now() + gs_slice(&c->lane->dev->budget);
 	c->at += box.total;
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
 }
@@ -345,8 +344,8 @@ static uint64_t tickets_size(const struct cut *c)
 {
 	uint64_t n = c->total - c->at, most;
 
-	gs_device_look(c->lane->dev);
-	most = __atomic_load_n(&c->lane->dev->workers, __ATOMIC_RELAXED);
+	gs_note_workers(&c->lane->dev->budget);
+	most = __atomic_load_n(&c->lane->dev->budget.workers, __ATOMIC_RELAXED);
 	if (c->mode == GSX_WORKERS && n > c->full)
 		n = c->full;
 	if (c->mode == GSX_WORKERS && most && n > most)
@@ -365,7 +364,8 @@ static enum gs_step tickets_look(struct cut *c, CUresult *r)
 	*r = REAL(cuEventQuery)(a->done);
 	if (*r == CUDA_ERROR_NOT_READY) {
 		*r = CUDA_SUCCESS;
-		if (!gpushare_may_run(c->lane->dev->gate) || (gs_options.random && !gs_draw(8)))
+		if (!gpushare_may_run(c->lane->dev->budget.share) ||
+		    (gs_options.random && !gs_draw(8)))
 			__atomic_store_n(&a->words->stop, 1, __ATOMIC_RELAXED);
 		return GS_LATER;
 	}
@@ -376,7 +376,7 @@ static enum gs_step tickets_look(struct cut *c, CUresult *r)
 		return GS_DONE;
 	}
 	done = gsx_queue_done(a->words->next, (uint32_t)c->total);
-	gpushare_progress(c->lane->dev->gate, done - c->at, 0);
+	gpushare_progress(c->lane->dev->budget.share, done - c->at, 0);
 	c->at = done;
 	return c->at < c->total ? GS_AGAIN : GS_DONE;
 }
@@ -487,17 +487,24 @@ static enum gs_step cut_step(struct gs_work *w)
 	return s;
 }
 
+/* For twice the room: its variants have to be made and loaded, which must be worth it. */
+static bool is_long(struct gs_device *dev, uint64_t ps, uint64_t blocks)
+{
+	uint64_t ns = ps * blocks / 1000;
+
+	return ns > 2 * gs_least_room(&dev->budget) && ns > 2 * gs_room(&dev->budget);
+}
+
 /* It runs long; or was never measured, and has a big grid. */
 static bool is_worth_it(const struct cut *c, uint64_t full)
 {
-	uint64_t slice_ns = __atomic_load_n(&c->lane->dev->slice_ns, __ATOMIC_RELAXED);
 	uint64_t ps = block_ps(c->record);
 
 	if (c->total <= full) {
 		gs_whole_because(c->record, "one wave");
 		return false;
 	}
-	return ps ? ps * c->total / 1000 > slice_ns + slice_ns / 2 : c->total >= 16 * full;
+	return ps ? is_long(c->lane->dev, ps, c->total) : c->total >= 16 * full;
 }
 
 /* The mode to cut it with; NO_MODE: not at all. */
@@ -505,7 +512,7 @@ static unsigned int choose(struct cut *c, uint64_t full, const void **variant)
 {
 	uint32_t have = 0, m, order[GSX_MODES] = { GSX_SLICE, GSX_GUARD, GSX_WORKERS };
 	uint32_t forced = forced_mode();
-	uint32_t dealt = __atomic_load_n(&c->lane->dev->workers, __ATOMIC_RELAXED);
+	uint32_t dealt = __atomic_load_n(&c->lane->dev->budget.workers, __ATOMIC_RELAXED);
 	const uint32_t *block = c->l->block;
 
 	if (is_automatic() && dealt && dealt < full) {
@@ -609,7 +616,6 @@ static bool cut_launch(struct gs_lane *lane, struct gs_record *record, const str
 bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct gs_launch *l,
 		   CUresult *result)
 {
-	uint64_t slice_ns = __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED);
 	uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 	int mode = CU_STREAM_CAPTURE_RELAXED;
 	bool cut;
@@ -618,8 +624,7 @@ bool gs_cut_launch(struct gs_lane *lane, struct gs_record *record, const struct 
 	if (total < 2 || __atomic_load_n(&gs_captures, __ATOMIC_RELAXED))
 		return false;
 	/* What is known to be short is out quickly. */
-	if (is_automatic() && block_ps(record) &&
-	    block_ps(record) * total / 1000 <= slice_ns + slice_ns / 2)
+	if (is_automatic() && block_ps(record) && !is_long(lane->dev, block_ps(record), total))
 		return false;
 	/*
 	 * When another thread's capture begins meanwhile, the driver refuses to load modules, to

@@ -76,15 +76,11 @@ static bool set_up(struct gs_device *dev)
 				       dev->ordinal))
 		return false;
 	key_of(key, sizeof(key), dev->ordinal);
-	err = gpushare_open(&dev->gate, key, NULL);
-	if (err) {
+	err = gs_budget_open(&dev->budget, key);
+	if (err)
 		gs_say("device %s: not gated: %s", key, strerror(-err));
-		dev->gate = NULL;
-	}
 	dev->units = units > 0 ? (uint32_t)units : 1;
 	dev->arch = gs_device_arch(dev->ordinal);
-	dev->slice_ns = 2000000;
-	gs_device_look(dev);
 	return true;
 }
 
@@ -120,20 +116,6 @@ struct gs_device *gs_device_current(void)
 	return REAL(cuCtxGetDevice)(&ordinal) ? NULL : gs_device_of(ordinal);
 }
 
-void gs_device_look(struct gs_device *dev)
-{
-	struct gpushare_grant grant;
-
-	if (!dev->gate)
-		return;
-	gpushare_grant(dev->gate, &grant);
-	if (grant.slice_ns)
-		__atomic_store_n(&dev->slice_ns, grant.slice_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&dev->waiters, grant.waiters, __ATOMIC_RELAXED);
-	if (grant.flags & GPUSHARE_GRANTED)
-		__atomic_store_n(&dev->workers, grant.workers, __ATOMIC_RELAXED);
-}
-
 /*
  * A forked child can't use what CUDA its parent had begun, nor begin anew, which it may if
  * the parent had not. So the parent's devices have no gate there, and the others get none:
@@ -145,11 +127,8 @@ void gs_devices_forget(void)
 
 	pthread_mutex_init(&lock, NULL);
 	for (i = 0; i < GS_DEVICES; i++) {
-		devices[i].gate = NULL;
-		devices[i].queued = 0;
-		devices[i].held = false;
-		pthread_mutex_init(&devices[i].holding, NULL);
-		devices[i].told.telling = false;
+		devices[i].budget.share = NULL;
+		gs_budget_forked(&devices[i].budget);
 	}
 }
 
@@ -159,8 +138,8 @@ void gs_devices_past_gate(void)
 	size_t i;
 
 	for (i = 0; n && i < GS_DEVICES; i++)
-		if (gs_devices[i] && gs_devices[i]->gate) {
-			gpushare_unscheduled(gs_devices[i]->gate, n);
+		if (gs_devices[i] && gs_devices[i]->budget.share) {
+			gs_went_past(&gs_devices[i]->budget, n);
 			return;
 		}
 	__atomic_add_fetch(&gs_past_gate, n, __ATOMIC_RELAXED);

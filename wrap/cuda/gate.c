@@ -7,11 +7,8 @@
  * from its page at each launch, without a call; and the grant is given back only
  * when nothing of ours is on the device.
  *
- * What is in flight is bounded by time, the sum of the estimates, to one slice of
- * the grant: whoever waits then waits for about a slice, and the device never runs
- * dry, since a slice is long against a launch. A kernel of more than a slice goes
- * alone if somebody waits, with one more behind it if nobody does. What was never
- * measured is taken for an eighth of a slice.
+ * What is in flight is bounded, by "wrap/launch/budget.c" and to so many launches, however
+ * short they are.
  *
  * The keeper is a thread that notices ends when the program launches nothing more:
  * it looks each millisecond, each tenth of that when somebody waits, and sleeps
@@ -73,44 +70,6 @@ void gs_pause(uint32_t n)
 		__asm__ volatile("" ::: "memory");
 }
 
-/*
- * A thread that waits for room has work queued, so its device isn't idle: a bracket says so
- * for all such threads. Where the grant is asked back and nothing is in flight, whoever
- * notices ends that bracket and asks anew in the thread's stead, which may be kept from its
- * processor for long: a request that isn't made is a share that isn't had.
- */
-static void hold_on(struct gs_device *dev)
-{
-	pthread_mutex_lock(&dev->holding);
-	if (dev->held && !gpushare_may_run(dev->gate)) {
-		gpushare_end(dev->gate);
-		dev->held = false;
-	}
-	if (!dev->held && __atomic_load_n(&dev->queued, __ATOMIC_SEQ_CST))
-		dev->held = !gpushare_begin(dev->gate, 0);
-	pthread_mutex_unlock(&dev->holding);
-}
-
-static void hold_no_more(struct gs_device *dev)
-{
-	if (__atomic_sub_fetch(&dev->queued, 1, __ATOMIC_SEQ_CST))
-		return;
-	pthread_mutex_lock(&dev->holding);
-	if (dev->held && !__atomic_load_n(&dev->queued, __ATOMIC_SEQ_CST)) {
-		gpushare_end(dev->gate);
-		dev->held = false;
-	}
-	pthread_mutex_unlock(&dev->holding);
-}
-
-/* Is there work queued, and nothing of it said to the arbiter? */
-static bool must_ask(const struct gs_device *dev)
-{
-	return __atomic_load_n(&dev->queued, __ATOMIC_SEQ_CST) &&
-	       !__atomic_load_n(&dev->in_flight, __ATOMIC_SEQ_CST) &&
-	       __atomic_load_n(&dev->held, __ATOMIC_RELAXED) && !gpushare_may_run(dev->gate);
-}
-
 static bool keep(void)
 {
 	bool busy = false, wanted = false;
@@ -119,16 +78,15 @@ static bool keep(void)
 
 	for (i = 0; i < GS_DEVICES; i++) {
 		dev = __atomic_load_n(&gs_devices[i], __ATOMIC_ACQUIRE);
-		if (!dev || !dev->gate)
+		if (!dev || !dev->budget.share)
 			continue;
-		if (__atomic_load_n(&dev->in_flight, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&dev->budget.in_flight, __ATOMIC_RELAXED)) {
 			busy = true;
-			gs_device_look(dev);
-			wanted |= __atomic_load_n(&dev->waiters, __ATOMIC_RELAXED) > 0;
+			gs_note_workers(&dev->budget);
+			wanted |= gs_is_awaited(&dev->budget);
 			gs_reap(dev);
 		}
-		if (must_ask(dev))
-			hold_on(dev);
+		gs_ask_for_queued(&dev->budget);
 	}
 	gs_devices_past_gate();
 	sleep_ns(wanted ? QUICK_NS : SLOW_NS);
@@ -203,30 +161,17 @@ void gs_keeper_forget(void)
 	keeper = NONE;
 }
 
-static uint64_t estimate(const struct gs_device *dev, uint64_t est_ns)
+static bool has_room(struct gs_device *dev, uint64_t est_ns)
 {
-	return est_ns ? est_ns : __atomic_load_n(&dev->slice_ns, __ATOMIC_RELAXED) / 8;
-}
-
-static bool has_room(const struct gs_device *dev, uint64_t est_ns)
-{
-	uint32_t n = __atomic_load_n(&dev->in_flight, __ATOMIC_RELAXED);
-	uint64_t ns = __atomic_load_n(&dev->in_flight_ns, __ATOMIC_RELAXED);
-
-	if (!n)
-		return true;
-	if (n >= GS_IN_FLIGHT)
-		return false;
-	if (ns + est_ns <= __atomic_load_n(&dev->slice_ns, __ATOMIC_RELAXED))
-		return true;
-	return n < 2 && !__atomic_load_n(&dev->waiters, __ATOMIC_RELAXED);
+	return __atomic_load_n(&dev->budget.in_flight, __ATOMIC_RELAXED) < GS_IN_FLIGHT &&
+	       gs_has_room(&dev->budget, est_ns);
 }
 
 static bool is_granted(const struct gs_device *dev)
 {
 	struct gpushare_grant grant;
 
-	gpushare_grant(dev->gate, &grant);
+	gpushare_grant(dev->budget.share, &grant);
 	return grant.flags & GPUSHARE_GRANTED;
 }
 
@@ -234,67 +179,46 @@ static bool is_granted(const struct gs_device *dev)
 static __attribute__((noinline)) bool wait_for_room(struct gs_device *dev, uint64_t est_ns)
 {
 	uint32_t n = 0;
-	bool begun;
 
-	__atomic_add_fetch(&dev->queued, 1, __ATOMIC_SEQ_CST);
-	hold_on(dev);
+	gs_queue(&dev->budget);
 	/*
 	 * Asked back: all that is in flight ends first, and then begin() gives it back. If it
 	 * was taken, what is in flight may wait for this very launch, and begin() asks anew.
 	 */
-	while (__atomic_load_n(&dev->in_flight, __ATOMIC_RELAXED) &&
-	       (!gpushare_may_run(dev->gate) || !has_room(dev, est_ns))) {
-		if (!gpushare_may_run(dev->gate))
+	while (__atomic_load_n(&dev->budget.in_flight, __ATOMIC_RELAXED) &&
+	       (!gpushare_may_run(dev->budget.share) || !has_room(dev, est_ns))) {
+		if (!gpushare_may_run(dev->budget.share))
 			gs_areas_stop(dev);
 		if (!is_granted(dev))
 			break;
 		gs_reap(dev);
-		gs_device_look(dev);
 		gs_pause(n++);
 	}
-	if (must_ask(dev))
-		hold_on(dev);
-	begun = !gpushare_begin(dev->gate, 0);
-	hold_no_more(dev);
-	return begun;
+	gs_ask_for_queued(&dev->budget);
+	return gs_begin_queued(&dev->budget);
 }
 
 uint64_t gs_admit(struct gs_device *dev, uint64_t est_ns)
 {
-	est_ns = estimate(dev, est_ns);
+	if (!est_ns)
+		est_ns = gs_unknown_ns(&dev->budget);
 	for (;;) {
-		if (__builtin_expect(!gpushare_may_run(dev->gate) || !has_room(dev, est_ns), 0) &&
-		    wait_for_room(dev, est_ns))
+		if (__builtin_expect(!gpushare_may_run(dev->budget.share) ||
+				     !has_room(dev, est_ns), 0) && wait_for_room(dev, est_ns))
 			break;
 		/* The one thing that can fail is memory, in a forked child. */
-		if (gpushare_begin(dev->gate, GPUSHARE_FOREVER) != -EINTR)
+		if (gpushare_begin(dev->budget.share, GPUSHARE_FOREVER) != -EINTR)
 			break;
 	}
-	__atomic_add_fetch(&dev->in_flight_ns, est_ns, __ATOMIC_RELAXED);
-	if (!__atomic_fetch_add(&dev->in_flight, 1, __ATOMIC_SEQ_CST)) {
-		gs_device_look(dev);
+	if (gs_enter(&dev->budget, 1, est_ns)) {
+		gs_note_workers(&dev->budget);
 		gs_keeper_wake();
 	}
 	return est_ns;
 }
 
-static void leave(struct gs_device *dev, uint64_t n, uint64_t est_ns)
-{
-	uint64_t i;
-
-	__atomic_sub_fetch(&dev->in_flight_ns, est_ns, __ATOMIC_RELAXED);
-	__atomic_sub_fetch(&dev->in_flight, n, __ATOMIC_RELAXED);
-	for (i = 0; i < n; i++)
-		gpushare_end(dev->gate);
-}
-
 void gs_refused(struct gs_device *dev, uint64_t est_ns)
 {
-	leave(dev, 1, est_ns);
-}
-
-void gs_ended(struct gs_device *dev, uint64_t n, struct gs_load load)
-{
-	gpushare_progress(dev->gate, load.blocks, load.ns);
-	leave(dev, n, load.ns);
+	gs_leave(&dev->budget, 1, est_ns);
+	gpushare_end(dev->budget.share);
 }

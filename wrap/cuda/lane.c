@@ -352,7 +352,7 @@ static void ended_upto(struct gs_lane *l, uint64_t upto, struct gs_load load)
 	had->ns += load.ns;
 	had->blocks += load.blocks;
 	set_marked(l, upto);
-	gs_ended(l->dev, n, load);
+	gs_ended(&l->dev->budget, n, (uint32_t)n, load.ns, load.blocks, load.ns);
 }
 
 /* One more of many streams' in one; the lane's lock is held. */

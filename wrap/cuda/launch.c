@@ -30,7 +30,7 @@ static bool is_due(struct gs_lane *lane, uint64_t est_ns)
 			__atomic_load_n(&lane->marked, __ATOMIC_RELAXED);
 
 	return open >= MARK_EVERY || lane->per_thread ||
-	       open * est_ns >= __atomic_load_n(&lane->dev->slice_ns, __ATOMIC_RELAXED) / 4 ||
+	       open * est_ns >= gs_slice(&lane->dev->budget) / 4 ||
 	       __atomic_load_n(&gs_captures, __ATOMIC_RELAXED);
 }
 
@@ -239,7 +239,7 @@ CUresult gs_launch(const struct gs_launch *l)
 
 	if (gs_is_captured(l->stream, l->twin))
 		return l->submit(l);
-	if (!lane || !lane->dev->gate) {
+	if (!lane || !lane->dev->budget.share) {
 		gs_settle_all();
 		__atomic_add_fetch(&gs_past_gate, 1, __ATOMIC_RELAXED);
 		return l->submit(l);
@@ -476,7 +476,7 @@ HOOK(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *list, unsigned in
 	gs_settle_all();
 	for (i = 0; i < known; i++) {
 		lane[i] = gs_lane_find(list[i].hStream, false, NULL);
-		if (lane[i] && !lane[i]->dev->gate)
+		if (lane[i] && !lane[i]->dev->budget.share)
 			lane[i] = NULL;
 		if (!lane[i]) {
 			__atomic_add_fetch(&gs_past_gate, 1, __ATOMIC_RELAXED);

@@ -53,14 +53,14 @@ static struct entry **bucket_of(enum kind kind, uint64_t handle)
 /* True: the arbiter lets us, or there is none. */
 static bool charge(struct gs_device *dev, uint64_t bytes)
 {
-	return !dev || !dev->gate ||
-	       gpushare_memory(dev->gate, GPUSHARE_MEM_CHARGE, bytes, NULL) != -ENOMEM;
+	return !dev || !dev->budget.share ||
+	       gpushare_memory(dev->budget.share, GPUSHARE_MEM_CHARGE, bytes, NULL) != -ENOMEM;
 }
 
 static void uncharge(struct gs_device *dev, uint64_t bytes)
 {
-	if (dev && dev->gate && bytes)
-		gpushare_memory(dev->gate, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
+	if (dev && dev->budget.share && bytes)
+		gpushare_memory(dev->budget.share, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
 }
 
 /* The lock is held. */
@@ -623,8 +623,8 @@ static void clip(struct gs_device *dev, size_t *left, size_t *total)
 {
 	struct gpushare_memory m = { 0 };
 
-	if (!dev || !dev->gate ||
-	    gpushare_memory(dev->gate, GPUSHARE_MEM_UNCHARGE, 0, &m))
+	if (!dev || !dev->budget.share ||
+	    gpushare_memory(dev->budget.share, GPUSHARE_MEM_UNCHARGE, 0, &m))
 		return;
 	if (total && m.total_bytes && *total > m.total_bytes)
 		*total = (size_t)m.total_bytes;

@@ -231,9 +231,7 @@ static void *feeder_main(void *arg)
 			 * Who waits for what runs by tickets has the device within two looks
 			 * and a block: one sees that it is asked back, one that it ended.
 			 */
-			gs_device_look(dev);
-			if (looks >= GS_QUICK_LOOKS &&
-			    __atomic_load_n(&dev->waiters, __ATOMIC_RELAXED))
+			if (looks >= GS_QUICK_LOOKS && gs_is_awaited(&dev->budget))
 				looks = GS_QUICK_LOOKS - 1;
 			gs_pause(looks++);
 			pthread_mutex_lock(&lock);

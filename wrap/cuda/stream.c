@@ -14,7 +14,7 @@ static CUresult waited(CUresult r)
 
 	for (i = 0; !r && i < GS_DEVICES; i++) {
 		dev = __atomic_load_n(&gs_devices[i], __ATOMIC_ACQUIRE);
-		if (dev && __atomic_load_n(&dev->in_flight, __ATOMIC_RELAXED))
+		if (dev && __atomic_load_n(&dev->budget.in_flight, __ATOMIC_RELAXED))
 			gs_reap(dev);
 	}
 	return r;

@@ -465,7 +465,7 @@ static CUresult kernel_was_set(CUresult rc, CUkernel k, int what, int value, CUd
 	unsigned int m;
 
 	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
-	for (m = 0; on && on->gate && m < GSX_MODES; m++)
+	for (m = 0; on && on->budget.share && m < GSX_MODES; m++)
 		gs_variant(r, m, on);
 	was_set(rc, k, what, value, dev);
 	REAL(cuThreadExchangeStreamCaptureMode)(&mode);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "gpushare.h"
-#include "wrap/launch/describe.h"
+#include "wrap/launch/budget.h"
 #include "cu.h"
 
 /* boot.c, entry.S: the driver's entry points and ours, in the order of names.h */
@@ -49,19 +49,9 @@ __attribute__((format(printf, 1, 2))) void gs_say(const char *format, ...);
 /* One of the machine's devices, as far as this process uses it. */
 struct gs_device {
 	CUdevice ordinal;
-	struct gpushare *gate;		/* NULL: couldn't be opened, all goes past the gate */
+	struct gs_budget budget;	/* @share NULL: all goes past the gate */
 	uint32_t units;			/* multiprocessors */
 	uint32_t arch;			/* 90 for 9.0 */
-	uint32_t in_flight;
-	uint64_t in_flight_ns;		/* the sum of their estimates */
-	uint64_t slice_ns;		/* of the grant, as last read */
-	uint32_t waiters;
-	uint32_t workers;		/* that it dealt us when we last held it; 0: none dealt */
-	struct gs_described told;
-	uint32_t queued;		/* threads of the program that wait for room */
-	pthread_mutex_t holding;	/* protects @held */
-	bool held;			/* a bracket says for @queued that there is work */
-	bool ready;			/* the members above are set */
 };
 
 /* A context that we have met; goes when it is destroyed. gs_poll protects it. */
@@ -84,8 +74,6 @@ struct gs_context {
 struct gs_device *gs_device_of(CUdevice ordinal);
 uint32_t gs_device_arch(CUdevice ordinal);	/* 90 for 9.0, 0: not known */
 struct gs_device *gs_device_current(void);
-/* The grant's slice and waiters are read anew. */
-void gs_device_look(struct gs_device *dev);
 void gs_devices_forget(void);		/* in a forked child */
 void gs_devices_past_gate(void);	/* hands gs_past_gate on to the statistics */
 extern struct gs_device *gs_devices[GS_DEVICES];
@@ -171,7 +159,6 @@ void gs_lanes_forget(void);		/* in a forked child */
  */
 uint64_t gs_admit(struct gs_device *dev, uint64_t est_ns);
 void gs_refused(struct gs_device *dev, uint64_t est_ns);	/* one that was admitted */
-void gs_ended(struct gs_device *dev, uint64_t n, struct gs_load load);
 #define GS_QUICK_LOOKS 60u	/* so many are at most 20 us apart, more 100 us */
 void gs_pause(uint32_t n);
 bool gs_thread(void *(*start)(void *arg), void *arg);	/* of ours, that ends with the process */

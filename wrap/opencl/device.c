@@ -11,10 +11,6 @@
 
 #include "shadow.h"
 
-#define DEFAULT_SLICE_NS	2000000
-#define ALONE_AFTER_NS		250000000
-#define ROOM_ALONE_NS		32000000
-
 #define DEVICE_PCI_BUS_INFO	0x410f	/* cl_khr_pci_bus_info */
 #define NV_BUS			0x4008	/* cl_nv_device_attribute_query */
 #define NV_SLOT			0x4009
@@ -136,7 +132,7 @@ static void in_child(void)
 		device->launcher = device->asleep = false;
 		/* It may wait for the grant for long: no fork waits for that. */
 		pthread_mutex_init(&device->probing, NULL);
-		device->told.telling = false;
+		gs_budget_forked(&device->budget);
 	}
 	gs_threads_forked();
 	gs_binaries_forked();
@@ -158,7 +154,7 @@ static struct gs_device *device_of_key(const char *key)
 	if (!device)
 		return NULL;
 	strcpy(device->key, key);
-	if (gpushare_open(&device->share, key, NULL)) {
+	if (gs_budget_open(&device->budget, key)) {
 		free(device);
 		return NULL;
 	}
@@ -211,51 +207,4 @@ bool gs_device_is_pocl(cl_device_id id)
 		return false;
 	gs_cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL);
 	return !strcmp(name, "Portable Computing Language");
-}
-
-uint64_t gs_device_slice(const struct gs_device *device)
-{
-	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
-								 __ATOMIC_RELAXED);
-	/* A hint: it needn't be of one moment with the rest of the page. */
-	uint64_t ns = page ? __atomic_load_n(&page->slice_ns, __ATOMIC_RELAXED) : 0;
-
-	return ns ? ns : DEFAULT_SLICE_NS;
-}
-
-/*
- * A preemption waits for what is in flight, and some of it takes longer than was thought:
- * so that it is about a slice at most, that is three quarters of one.
- *
- * A grant that nobody else wanted for so long is likely to stand; and as each piece
- * costs the device a moment without work, longer ones are worth the wait of who comes
- * after all: once, as then it isn't alone any more, and again after such a time alone.
- */
-uint64_t gs_device_room(struct gs_device *device)
-{
-	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
-								 __ATOMIC_RELAXED);
-	uint64_t slice = gs_device_slice(device), room = slice - slice / 4, epoch;
-	struct gpushare_grant grant;
-
-	if (!page || room >= ROOM_ALONE_NS || __atomic_load_n(&page->waiters, __ATOMIC_RELAXED))
-		return room;
-	epoch = __atomic_load_n(&page->word, __ATOMIC_RELAXED) >> GPUSHARE_EPOCH_SHIFT;
-	if (epoch == __atomic_load_n(&device->alone, __ATOMIC_RELAXED))
-		return ROOM_ALONE_NS;
-	gpushare_grant(device->share, &grant);
-	if (!(grant.flags & GPUSHARE_GRANTED) || grant.waiters ||
-	    gs_now() < grant.granted_ns + ALONE_AFTER_NS)
-		return room;
-	__atomic_store_n(&device->alone, grant.epoch, __ATOMIC_RELAXED);
-	return ROOM_ALONE_NS;
-}
-
-/* The page that stands in for an arbiter's has no client's id. */
-bool gs_device_is_gated(const struct gs_device *device)
-{
-	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
-								 __ATOMIC_RELAXED);
-
-	return !page || __atomic_load_n(&page->client, __ATOMIC_RELAXED);
 }

@@ -42,34 +42,6 @@ struct gs_limits {
 
 const char gs_short[] = "short enough";
 
-bool gs_device_admit(struct gs_device *device, uint64_t ns)
-{
-	uint64_t now = __atomic_load_n(&device->in_flight_ns, __ATOMIC_RELAXED);
-
-	do {
-		if (now && now + ns > gs_device_room(device))
-			return false;
-	} while (!__atomic_compare_exchange_n(&device->in_flight_ns, &now, now + ns, true,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return true;
-}
-
-void gs_device_leave(struct gs_device *device, uint64_t ns)
-{
-	__atomic_sub_fetch(&device->in_flight_ns, ns, __ATOMIC_SEQ_CST);
-}
-
-uint64_t gs_device_ended(struct gs_device *device, uint64_t begun_ns, uint64_t estimate_ns)
-{
-	uint64_t now = gs_now(), before;
-
-	gs_device_leave(device, estimate_ns);
-	before = __atomic_exchange_n(&device->done_ns, now, __ATOMIC_RELAXED);
-	if (begun_ns < before)
-		begun_ns = before;
-	return now > begun_ns ? now - begun_ns : 0;
-}
-
 static void learn(const struct gs_batch *batch, uint64_t ns)
 {
 	uint64_t ratio;
@@ -103,12 +75,12 @@ static uint64_t believed(const struct gs_batch *batch, uint64_t ns)
 static void batch_end(struct gs_batch *batch)
 {
 	struct gs_device *device = batch->device;
-	uint64_t ns = gs_device_ended(device, batch->begun_ns, batch->estimate_ns);
+	uint64_t ns = gs_took(&device->budget, batch->begun_ns);
 
 	if (batch->late)
 		ns = believed(batch, ns);
-	gpushare_end(device->share);
-	gpushare_progress(device->share, batch->groups, ns);
+	gs_ended(&device->budget, 1, batch->launches, batch->estimate_ns, batch->groups, ns);
+	gs_ask_for_queued(&device->budget);
 	learn(batch, ns);
 	/* Jobs may wait for room: either this sees them, or they see that there is some. */
 	if (!__atomic_load_n(&device->jobs, __ATOMIC_SEQ_CST))
@@ -325,8 +297,8 @@ static cl_int unscheduled(struct request *r)
 	event = gs_command_begin(&c, r->queue->object.handle, false, false, r->n_waits, r->waits,
 				 r->event);
 	rc = gs_command_end(&c, native(r, event));
-	if (rc == CL_SUCCESS && gs_device_is_gated(r->queue->device))
-		gpushare_unscheduled(r->queue->device->share, 1);
+	if (rc == CL_SUCCESS)
+		gs_went_past(&r->queue->device->budget, 1);
 	return rc;
 }
 
@@ -517,7 +489,7 @@ static bool may_go(const struct request *r, struct gs_estimate *estimate, uint64
 		return false;
 	/* One that isn't known is measured alone. One that is over would be measured with gaps. */
 	if (batch && (!gs_estimate_is_known(estimate) || batch->kinds == GS_BATCH_KINDS ||
-		      !gpushare_may_run(queue->device->share))) {
+		      !gpushare_may_run(queue->device->budget.share))) {
 		gs_batch_close(queue);
 	} else if (batch && gs_now() - batch->begun_ns > batch->estimate_ns &&
 		   gs_cl.clGetEventInfo(batch->last, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -526,12 +498,9 @@ static bool may_go(const struct request *r, struct gs_estimate *estimate, uint64
 		gs_queue_drained(queue, batch->command, 0);
 	}
 	if (__atomic_load_n(&queue->device->no_room, __ATOMIC_RELAXED) ||
-	    !gs_device_admit(queue->device, ns))
+	    !gs_has_room(&queue->device->budget, ns))
 		return false;
-	if (gs_batch_open(queue) || !gpushare_begin(queue->device->share, 0))
-		return true;
-	gs_device_leave(queue->device, ns);
-	return false;
+	return gs_batch_open(queue) || !gpushare_begin(queue->device->budget.share, 0);
 }
 
 /* Admitted and begun, in a new bracket or that of the queue's batch. */
@@ -543,13 +512,14 @@ static cl_int go(const struct request *r, struct gs_estimate *estimate, uint64_t
 	cl_event own = NULL, *event = r->event ? r->event : &own;
 	cl_int rc;
 
+	gs_enter(&queue->device->budget, 1, ns);
 	rc = batch ? native(r, event) : CL_OUT_OF_HOST_MEMORY;
 	if (rc != CL_SUCCESS) {
-		gs_device_leave(queue->device, ns);
+		gs_leave(&queue->device->budget, 1, ns);
 		if (batch && !batch->launches)
 			batch_shut(batch);
 		if (!gs_batch_open(queue))
-			gpushare_end(queue->device->share);
+			gpushare_end(queue->device->budget.share);
 		return rc;
 	}
 	if (r->event)
@@ -559,7 +529,7 @@ static cl_int go(const struct request *r, struct gs_estimate *estimate, uint64_t
 	if (!queue->in_order || !gs_estimate_is_known(estimate) ||
 	    batch->launches == BATCH_LAUNCHES ||
 	    __atomic_load_n(&queue->device->jobs, __ATOMIC_SEQ_CST) ||
-	    batch->estimate_ns >= gs_device_room(queue->device) / BATCH_OF_ROOM)
+	    batch->estimate_ns >= gs_room(&queue->device->budget) / BATCH_OF_ROOM)
 		gs_batch_close(queue);
 	else if (batch->launches == 1)
 		gs_launcher_watch(queue->device);
@@ -573,7 +543,7 @@ static cl_int go(const struct request *r, struct gs_estimate *estimate, uint64_t
 static bool should_cut(struct request *r, const struct gs_estimate *estimate, uint64_t groups,
 		       const size_t local[3], uint64_t ns)
 {
-	const struct gpushare_grant_page *page;
+	struct gs_budget *budget = &r->queue->device->budget;
 
 	r->why = gs_options.cut == GS_CUT_OFF ? "nothing is to be cut" :
 		gs_cut_refusal(r->kernel, groups);
@@ -581,17 +551,16 @@ static bool should_cut(struct request *r, const struct gs_estimate *estimate, ui
 		return false;
 	r->why = gs_short;
 	if (gs_estimate_is_known(estimate))
-		return ns > gs_device_room(r->queue->device);
+		return ns > gs_least_room(budget) && ns > gs_room(budget);
 	r->why = "few items, and nobody waits";
-	page = __atomic_load_n(&r->queue->device->share->grant, __ATOMIC_RELAXED);
-	return !page || __atomic_load_n(&page->waiters, __ATOMIC_RELAXED) ||
+	return !gs_grant_page(budget) || gs_is_awaited(budget) ||
 		groups * local[0] * local[1] * local[2] > FEW_ITEMS;
 }
 
 /* For a driver that runs it in this thread. What somebody must let go first isn't held. */
 static cl_int run_at_once(struct request *r)
 {
-	struct gpushare *share = r->queue->device->share;
+	struct gpushare *share = r->queue->device->budget.share;
 	cl_int rc;
 
 	if (gs_queue_in_doubt(r->queue) || gs_waits_open(r->queue, r->n_waits, r->waits))
@@ -609,20 +578,19 @@ static cl_int schedule(struct request *r)
 {
 	struct gs_queue *queue = r->queue;
 	struct gs_estimate *estimate;
-	uint64_t groups, ns, room;
+	uint64_t groups, ns;
 	size_t local[3];
 
 	if (queue->at_once)
 		return run_at_once(r);
 	if (gs_options.cut == GS_CUT_AUTO || gs_options.cut == GS_CUT_OFF) {
-		if (!gs_device_is_gated(queue->device))
+		if (!gs_is_gated(&queue->device->budget))
 			return unscheduled(r);
 		groups = groups_of(r, local);
 		estimate = gs_estimate_of(r->kernel, groups, local);
 		ns = gs_estimate_ns(estimate, groups);
-		room = gs_device_room(queue->device);
 		if (ns == GS_NO_TIME)
-			ns = room / 2;
+			ns = gs_unknown_ns(&queue->device->budget);
 		if (estimate && !should_cut(r, estimate, groups, local, ns) &&
 		    may_go(r, estimate, ns)) {
 			gs_queue_close(queue);

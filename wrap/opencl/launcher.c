@@ -20,6 +20,7 @@
 #include "shadow.h"
 
 #define LOOK_NS		1000000		/* batches are looked at no oftener, while there are any */
+#define DRAIN_NS	10000000	/* what is in flight may be taken for over in a while */
 #define PIECES_MAX	8		/* in flight */
 #define PIECE_LAUNCHES	64		/* short launches that share a bracket */
 #define PIECE_OF_ROOM	4		/* which then last for this part of what may be in flight */
@@ -172,12 +173,12 @@ static void CL_CALLBACK piece_done(cl_event event, cl_int status, void *data)
 					      sizeof(piece->end), &piece->end, NULL);
 	}
 	piece->status = status < 0 ? status : CL_COMPLETE;
-	piece->ns = gs_device_ended(device, piece->begun_ns, piece->estimate_ns);
+	piece->ns = gs_took(&device->budget, piece->begun_ns);
 	if (piece->workers)
 		workers_done(piece);
 	ns = piece->ns;
-	gpushare_end(device->share);
-	gpushare_progress(device->share, piece->groups, ns);
+	gs_ended(&device->budget, 1, piece->n, piece->estimate_ns, piece->groups, ns);
+	gs_ask_for_queued(&device->budget);
 	if (piece->n == 1)
 		gs_estimate_learn(piece->launch[0]->estimate, piece->groups, ns);
 	else if (piece->estimate_ns)
@@ -491,15 +492,15 @@ static uint64_t next_ns(const struct gs_job *job, uint64_t room)
 	return ns == GS_NO_TIME ? room / 2 : ns;
 }
 
-static bool has_room(struct gs_device *device, const struct gs_job *job)
+static bool has_room(struct gs_device *device, const struct gs_job *job, bool asked_back)
 {
-	uint64_t room = gs_device_room(device);
-
-	uint64_t in_flight = __atomic_load_n(&device->in_flight_ns, __ATOMIC_SEQ_CST);
-
-	if (job->status < 0 || !in_flight)
+	if (job->status < 0)
 		return true;
-	return device->pieces < PIECES_MAX && in_flight + next_ns(job, room) <= room;
+	if (asked_back && job->first->planned &&
+	    __atomic_load_n(&device->budget.in_flight, __ATOMIC_SEQ_CST))
+		return false;
+	return device->pieces < PIECES_MAX &&
+		gs_has_room(&device->budget, next_ns(job, gs_room(&device->budget)));
 }
 
 /* As the program asked for it. */
@@ -589,8 +590,8 @@ static void fail_first(struct gs_device *device, struct gs_job *job, cl_int stat
 static cl_int fill(struct gs_device *device, struct gs_piece *piece)
 {
 	struct gs_job *job = piece->job;
-	uint64_t in_flight = __atomic_load_n(&device->in_flight_ns, __ATOMIC_RELAXED);
-	uint64_t room = gs_device_room(device), most = room / PIECE_OF_ROOM, ns, groups;
+	uint64_t in_flight = __atomic_load_n(&device->budget.in_flight_ns, __ATOMIC_RELAXED);
+	uint64_t room = gs_room(&device->budget), most = room / PIECE_OF_ROOM, ns, groups;
 	struct gs_launch *launch;
 	cl_int rc;
 
@@ -653,32 +654,36 @@ static void tell_batches(struct gs_device *device, uint64_t age_ns)
  * is in flight; so all batches must have somebody to tell their end. Those to
  * come see that there is a job, and have.
  */
-static void launch_piece(struct gs_device *device, struct gs_job *job)
+static void launch_piece(struct gs_device *device, struct gs_job *job, bool *queued)
 {
 	struct gs_piece *piece = calloc(1, sizeof(*piece));
 	struct gs_queue *queue = job->queue;
 	cl_event told;
 	cl_int rc = CL_OUT_OF_HOST_MEMORY;
+	bool begun;
 
 	tell_batches(device, 0);
 	if (job->first->way != GS_WHOLE && !job->first->done)
 		gs_workers_describe(queue, job->first);
-	gpushare_begin(device->share, GPUSHARE_FOREVER);
-	gs_workers_deal(device);
+	begun = *queued && gs_begin_queued(&device->budget);
+	*queued = false;
+	if (!begun)
+		gpushare_begin(device->budget.share, GPUSHARE_FOREVER);
+	gs_note_workers(&device->budget);
 	if (piece) {
 		piece->job = job;
 		piece->begun_ns = gs_now();
 		rc = fill(device, piece);
 	}
 	if (rc != CL_SUCCESS) {
-		gpushare_end(device->share);
+		gpushare_end(device->budget.share);
 		free(piece);
 		fail_first(device, job, rc);
 		return;
 	}
 	pthread_mutex_lock(&device->lock);
 	device->pieces++;
-	__atomic_add_fetch(&device->in_flight_ns, piece->estimate_ns, __ATOMIC_RELAXED);
+	gs_enter(&device->budget, piece->n, piece->estimate_ns);
 	job->pieces++;
 	queue->pieces++;
 	queue->at_work = piece->workers;
@@ -702,15 +707,15 @@ static void launch_piece(struct gs_device *device, struct gs_job *job)
  */
 static uint64_t look_ns(struct gs_device *device)
 {
-	uint64_t ns = gs_device_room(device) / 2;
+	uint64_t ns = gs_room(&device->budget) / 2;
 
 	return ns > LOOK_NS ? ns : LOOK_NS;
 }
 
 /* The device's lock is held, and given up meanwhile. */
-static void sleep_until_changed(struct gs_device *device, uint32_t *begun)
+static void sleep_until_changed(struct gs_device *device, uint32_t *begun, bool asked_back)
 {
-	uint64_t until = gs_now() + look_ns(device);
+	uint64_t until = gs_now() + (asked_back ? DRAIN_NS : look_ns(device));
 	struct timespec ts = {
 		.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000),
 	};
@@ -720,7 +725,8 @@ static void sleep_until_changed(struct gs_device *device, uint32_t *begun)
 	__atomic_store_n(&device->asleep, true, __ATOMIC_SEQ_CST);
 	now_begun = __atomic_load_n(&device->begun, __ATOMIC_SEQ_CST);
 	/* Who launches now and then all the time shall find us awake. */
-	if (__atomic_load_n(&device->open, __ATOMIC_SEQ_CST) || now_begun != *begun) {
+	if (asked_back || __atomic_load_n(&device->open, __ATOMIC_SEQ_CST) ||
+	    now_begun != *begun) {
 		*begun = now_begun;
 		__atomic_store_n(&device->asleep, false, __ATOMIC_RELAXED);
 		pthread_cond_timedwait(&device->changed, &device->lock, &ts);
@@ -758,30 +764,40 @@ static void build_for(struct gs_device *device, struct gs_job *job)
 		build(job);
 }
 
+/*
+ * While a ready job waits for room, or for what is in flight to end on a grant that is asked
+ * back, the arbiter is told that there is work, and piece_done() asks for it anew: this thread
+ * may be kept from its processor when that is due.
+ */
 static void *launcher(void *arg)
 {
 	struct gs_device *device = arg;
+	bool queued = false, full, asked_back;
 	uint32_t begun = 0;
 	struct gs_job *job;
 
 	for (;;) {
 		clean_up(device);
-		tell_batches(device, look_ns(device));
+		asked_back = gs_is_asked_back(&device->budget);
+		tell_batches(device, queued && asked_back ? 0 : look_ns(device));
 		pthread_mutex_lock(&device->lock);
 		job = choose(device);
-		if (job && !has_room(device, job)) {
-			__atomic_store_n(&device->no_room, true, __ATOMIC_RELAXED);
+		full = job && !has_room(device, job, asked_back);
+		__atomic_store_n(&device->no_room, full, __ATOMIC_RELAXED);
+		if (full)
 			job = NULL;
-		} else {
-			__atomic_store_n(&device->no_room, false, __ATOMIC_RELAXED);
-		}
-		if (!job && !device->landed && !device->ended)
-			sleep_until_changed(device, &begun);
+		if (!job && full == queued && !device->landed && !device->ended)
+			sleep_until_changed(device, &begun, full && asked_back);
 		pthread_mutex_unlock(&device->lock);
+		if (full && !queued)
+			gs_queue(&device->budget);
+		else if (queued && !full && !job)
+			gs_unqueue(&device->budget);
+		queued = full || (queued && job);
 		if (job && job->status < 0)
 			fail_first(device, job, job->status);
 		else if (job && job->first->planned)
-			launch_piece(device, job);
+			launch_piece(device, job, &queued);
 		else if (job && !gs_launch_plan(device, job->first, job->queue, false))
 			build_for(device, job);
 	}

@@ -44,7 +44,7 @@
 #include "../include/gpushare.h"
 #include "ulib/clock.h"
 #include "ways.h"
-#include "wrap/launch/describe.h"
+#include "wrap/launch/budget.h"
 #include "wrap/launch/option.h"
 
 #define GS_NO_TIME UINT64_MAX
@@ -109,7 +109,7 @@ struct gs_job;
 struct gs_device {
 	struct gs_device *next;
 	char key[GPUSHARE_KEY_MAX];
-	struct gpushare *share;
+	struct gs_budget budget;
 
 	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t changed;		/* for the launcher */
@@ -122,17 +122,12 @@ struct gs_device {
 	struct gs_piece *landed;	/* pieces of jobs that have ended, likewise */
 	uint32_t pieces;		/* of jobs, in flight */
 	uint64_t turn;			/* the launcher's, to choose among queues */
-	struct gs_described told;	/* of what runs next */
 	bool probed, sees_host;		/* set once, the first atomic; see workers.c */
 	pthread_mutex_t probing;	/* held meanwhile, and for no other device */
 
 	/* atomic */
 	bool no_room;			/* a job waits for room: nothing goes past it */
-	uint32_t dealt;			/* workers, when it was held last; 0: none are dealt out */
-	uint64_t in_flight_ns;		/* estimated, direct and deferred */
-	uint64_t done_ns;		/* when something ended last */
 	uint32_t open, begun;		/* batches: now, ever */
-	uint64_t alone;			/* the number of a grant that stood for long */
 };
 
 /* How often this process was made by a fork, as far as we were there. */
@@ -140,11 +135,6 @@ extern uint32_t gs_forks;
 
 /* The device's arbiter; NULL if it can't be had (then nothing is gated). */
 struct gs_device *gs_device_of(cl_device_id id);
-/* How long the device is granted at a time. */
-uint64_t gs_device_slice(const struct gs_device *device);
-/* How much may be in flight: less than a slice, and more while it is alone on the device. */
-uint64_t gs_device_room(struct gs_device *device);
-bool gs_device_is_gated(const struct gs_device *device);
 bool gs_device_is_pocl(cl_device_id id);
 
 /* queue.c */
@@ -414,12 +404,6 @@ void gs_batch_over(struct gs_queue *queue, uint64_t waited_ns);
 void gs_batch_forget(struct gs_queue *queue);
 /* Frees what has ended. */
 void gs_batches_reap(struct gs_device *device);
-/* Counts @ns more as in flight, if there is room for it; before a launch. */
-bool gs_device_admit(struct gs_device *device, uint64_t ns);
-/* Takes that back. */
-void gs_device_leave(struct gs_device *device, uint64_t ns);
-/* Something that was begun at @begun_ns ended now; returns what it took. */
-uint64_t gs_device_ended(struct gs_device *device, uint64_t begun_ns, uint64_t estimate_ns);
 
 /* A launch as the program asked for it. */
 struct gs_launch {

@@ -21,7 +21,8 @@ static void memory_end(struct gs_object *object)
 	struct memory *m = (struct memory *)object;
 
 	while (m->n)
-		gpushare_memory(m->devices[--m->n]->share, GPUSHARE_MEM_UNCHARGE, m->bytes, NULL);
+		gpushare_memory(m->devices[--m->n]->budget.share, GPUSHARE_MEM_UNCHARGE, m->bytes,
+				NULL);
 	free(m->devices);
 	free(m);
 }
@@ -56,7 +57,7 @@ static bool charge(struct memory *m, cl_context context)
 		device = gs_device_of(ids[i]);
 		if (!device || has_device(m, device))
 			continue;
-		ok = !gpushare_memory(device->share, GPUSHARE_MEM_CHARGE, m->bytes, NULL);
+		ok = !gpushare_memory(device->budget.share, GPUSHARE_MEM_CHARGE, m->bytes, NULL);
 		if (ok)
 			m->devices[m->n++] = device;
 	}

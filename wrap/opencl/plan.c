@@ -9,7 +9,7 @@ bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 	if (gs_options.cut != GS_CUT_AUTO)
 		return gs_cuts_all();
 	return !gs_estimate_is_known(launch->estimate) ||
-		gs_estimate_ns(launch->estimate, launch->total) > gs_device_room(device);
+		gs_estimate_ns(launch->estimate, launch->total) > gs_room(&device->budget);
 }
 
 /* Counted, so once a launch. */

@@ -109,9 +109,8 @@ bool gs_launch_plan(struct gs_device *device, struct gs_launch *launch, struct g
  * workers.c. Of launches that can be cut, one of a queue at a time, with nothing
  * else of the queue in flight.
  */
-/* The arbiter is told of what runs next; how many workers it dealt, once it is granted. */
+/* The arbiter is told of what runs next. */
 void gs_workers_describe(struct gs_queue *queue, const struct gs_launch *launch);
-void gs_workers_deal(struct gs_device *device);
 /* So few that the device isn't this process's alone. */
 bool gs_workers_are_dealt(const struct gs_queue *queue);
 bool gs_workers_find(struct gs_launch *launch, struct gs_queue *queue, bool build,

@@ -182,13 +182,13 @@ static bool ask_device(struct gs_program *program, cl_device_id id,
 							NULL, &(cl_int){ 0 });
 	if (probe && device &&
 	    gs_compile(probe, id, source->options) == CL_SUCCESS) {
-		gpushare_begin(device->share, GPUSHARE_FOREVER);
+		gpushare_begin(device->budget.share, GPUSHARE_FOREVER);
 		ok = gs_compile_begin();
 		if (ok) {
 			ok = run_probe(program, id, probe, answer, (cl_uint)room);
 			gs_compile_end();
 		}
-		gpushare_end(device->share);
+		gpushare_end(device->budget.share);
 	}
 	if (probe)
 		gs_cl.clReleaseProgram(probe);

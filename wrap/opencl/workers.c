@@ -114,23 +114,12 @@ void gs_workers_describe(struct gs_queue *queue, const struct gs_launch *launch)
 				       CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
 	d.local_bytes = (uint32_t)local;
 	d.group_ns = ns < GS_NO_TIME - 1 ? ns : 0;
-	gs_describe(queue->device->share, &queue->device->told, &d);
-}
-
-void gs_workers_deal(struct gs_device *device)
-{
-	const struct gpushare_grant_page *page = __atomic_load_n(&device->share->grant,
-								 __ATOMIC_RELAXED);
-
-	if (page)
-		__atomic_store_n(&device->dealt,
-				 __atomic_load_n(&page->workers, __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
+	gs_describe(queue->device->budget.share, &queue->device->budget.told, &d);
 }
 
 bool gs_workers_are_dealt(const struct gs_queue *queue)
 {
-	uint32_t dealt = __atomic_load_n(&queue->device->dealt, __ATOMIC_RELAXED);
+	uint32_t dealt = __atomic_load_n(&queue->device->budget.workers, __ATOMIC_RELAXED);
 
 	return dealt && dealt < most_workers(queue->id);
 }
@@ -231,12 +220,12 @@ static bool ask_whether_it_sees(struct gs_queue *queue)
 	    gs_compile(program, queue->id, "") == CL_SUCCESS)
 		kernel = gs_cl.clCreateKernel(program, "gs_sees", &(cl_int){ 0 });
 	if (kernel) {
-		gpushare_begin(device->share, GPUSHARE_FOREVER);
+		gpushare_begin(device->budget.share, GPUSHARE_FOREVER);
 		if (gs_compile_begin()) {
 			seen = probe(queue, kernel, page);
 			gs_compile_end();
 		}
-		gpushare_end(device->share);
+		gpushare_end(device->budget.share);
 		gs_cl.clReleaseKernel(kernel);
 	}
 	if (program)
@@ -316,7 +305,7 @@ static cl_mem asked_back(struct gs_workers *w, struct gs_queue *queue)
 {
 	struct gpushare_pages pages;
 
-	gpushare_pages(queue->device->share, &pages);
+	gpushare_pages(queue->device->budget.share, &pages);
 	if (w->asked_back && w->generation == pages.generation)
 		return w->asked_back;
 	if (w->asked_back)
@@ -330,7 +319,7 @@ static cl_mem asked_back(struct gs_workers *w, struct gs_queue *queue)
 static uint32_t choose_workers(struct gs_workers *w, struct gs_queue *queue, struct gs_todo *todo,
 			       const struct gs_launch *launch, cl_mem *stop)
 {
-	uint32_t most = __atomic_load_n(&queue->device->dealt, __ATOMIC_RELAXED);
+	uint32_t most = __atomic_load_n(&queue->device->budget.workers, __ATOMIC_RELAXED);
 	uint32_t n = w->most;
 	bool bounded = !queue->device->sees_host;
 
@@ -340,7 +329,7 @@ static uint32_t choose_workers(struct gs_workers *w, struct gs_queue *queue, str
 		todo->t.batch = 1 + (uint32_t)gs_draw(10);
 		bounded |= !gs_draw(3);
 	} else if (bounded) {
-		n = (uint32_t)gs_piece_groups(launch, gs_device_slice(queue->device));
+		n = (uint32_t)gs_piece_groups(launch, gs_slice(&queue->device->budget));
 		todo->t.batch = 1;
 	} else {
 		*stop = asked_back(w, queue);

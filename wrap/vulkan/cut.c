@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Play a command buffer again in pieces. Each piece is a command buffer of ours: the state
- * that was set so far, then what follows, until it is thought to fill the room. A dispatch
+ * that was set so far, then what follows, until it is thought to fill half the room. A dispatch
  * that is longer than what is left goes on in the next piece, by vkCmdDispatchBase().
  * Barriers reach over command buffers of one queue, so the pieces need none of their own.
  *
- * With 1,000 groups of 10 us and room for 1.5 ms that is 150 groups a piece, 7 pieces.
+ * With 1,000 groups of 10 us and room for 1.5 ms that is 75 groups a piece, 14 pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct player {
 	struct gsv_piece *piece;	/* that is being recorded, or NULL */
 	size_t at;			/* in the journal */
 	VkPipeline bound;
-	uint64_t room;
+	uint64_t room;			/* of a piece */
 	unsigned int n;			/* entries in the piece that do something */
 };
 
@@ -103,7 +103,8 @@ bool gsv_cut_due(struct gsv_queue *queue, const VkCommandBuffer *commands, uint3
 		any = any || (c && !c->whole && c->used);
 	}
 	return any && (gs_cuts_all() ||
-		       gsv_estimate(queue->device, commands, n) > gsv_room(queue->device));
+		       gsv_estimate(queue->device, commands, n) >
+				       gs_room(&queue->device->budget));
 }
 
 static void play_barrier(const struct gsv_vk *vk, VkCommandBuffer to, const struct gsv_entry *e)
@@ -329,7 +330,8 @@ static VkResult play_entry(struct player *p, const struct gsv_entry *e)
 VkResult gsv_cut_send(struct gsv_queue *queue, VkCommandBuffer commands)
 {
 	struct player p = {
-		.queue = queue, .from = gsv_commands_of(commands), .room = gsv_room(queue->device),
+		.queue = queue, .from = gsv_commands_of(commands),
+		.room = gs_room(&queue->device->budget) / 2,
 	};
 	const struct gsv_entry *e;
 	VkResult rc = VK_SUCCESS;

@@ -276,7 +276,9 @@ static VkResult open_device(struct gsv_device *device, struct instance *instance
 	device->may_cut = device->vk.CmdDispatchBase && props.apiVersion >= VK_API_VERSION_1_1 &&
 			  instance->version >= VK_API_VERSION_1_1;
 	make_key(instance, physical, &props, key);
-	if (gpushare_open(&device->share, key, NULL))
+	pthread_mutex_init(&device->lock, NULL);
+	pthread_cond_init(&device->ended, NULL);
+	if (gs_budget_open(&device->budget, key))
 		return VK_ERROR_OUT_OF_HOST_MEMORY;
 	return add_queues(device, info);
 }
@@ -309,7 +311,7 @@ static void end_device(struct gsv_device *device)
 	if (*at)
 		*at = device->next;
 	pthread_mutex_unlock(&lock);
-	gpushare_close(device->share);
+	gpushare_close(device->budget.share);
 	free(device->others);
 	free(device);
 }

@@ -19,7 +19,7 @@
 #include <vulkan/vulkan.h>
 #include <vulkan/vk_layer.h>
 
-#include "gpushare.h"
+#include "wrap/launch/budget.h"
 #include "table.h"
 
 /* Functions of the driver (or next layer) that the layer calls. */
@@ -60,11 +60,13 @@ struct gsv_device {
 	PFN_vkSetDeviceLoaderData adopt;
 	struct gsv_vk vk;
 	PFN_vkVoidFunction *others;	/* the next ones' of gsv_others */
-	struct gpushare *share;
+	struct gs_budget budget;
 	VkPhysicalDeviceMemoryProperties memory_types;
 	bool may_cut;			/* it has vkCmdDispatchBase, and no command is unknown */
 	struct gsv_table memory, modules, pipelines, semaphores;
 	struct gsv_queue *queues;
+	pthread_mutex_t lock;		/* of who waits for room, until */
+	pthread_cond_t ended;		/* something has */
 	uint32_t late;			/* atomic: under way, and may wait for the program */
 };
 
@@ -136,7 +138,6 @@ struct gsv_queue {
 	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t changed;
 	struct gsv_piece *first, **last, *idle;
-	uint64_t ns;			/* of all that are under way */
 	bool ending;
 };
 
@@ -155,7 +156,6 @@ VkResult gsv_piece_send(struct gsv_queue *queue, struct gsv_piece *piece,
 			gsv_submit *submit,
 			const void *info);
 void gsv_queue_drain(struct gsv_queue *queue);
-uint64_t gsv_room(const struct gsv_device *device);
 
 /* Is it worth it, and can it be done? Then it is sent in pieces. */
 bool gsv_cut_due(struct gsv_queue *queue, const VkCommandBuffer *commands, uint32_t n);

@@ -41,12 +41,13 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice handle,
 	bool charged = is_charged(device, info);
 	VkResult rc;
 
-	if (charged && gpushare_memory(device->share, GPUSHARE_MEM_CHARGE, bytes, NULL) == -ENOMEM)
+	if (charged && gpushare_memory(device->budget.share, GPUSHARE_MEM_CHARGE, bytes,
+				       NULL) == -ENOMEM)
 		return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 	rc = device->vk.AllocateMemory(handle, info, how, memory);
 	if (charged && (rc || !gsv_table_add(&device->memory, (uint64_t)*memory,
 					     (void *)(uintptr_t)bytes)))
-		gpushare_memory(device->share, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
+		gpushare_memory(device->budget.share, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
 	return rc;
 }
 
@@ -60,7 +61,7 @@ static VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice handle, VkDeviceMemory me
 		bytes = (uintptr_t)gsv_table_take(&device->memory, (uint64_t)memory);
 	device->vk.FreeMemory(handle, memory, how);
 	if (bytes)
-		gpushare_memory(device->share, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
+		gpushare_memory(device->budget.share, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
 }
 
 /* Only those that may be cut are in the table. */

@@ -3,7 +3,7 @@
 # in it. It is left out where Vulkan's headers aren't.
 vulkan-headers := $(wildcard /usr/include/vulkan/vk_layer.h)
 vulkan-core := /usr/include/vulkan/vulkan_core.h
-vulkan-src := $(wildcard wrap/vulkan/*.c) $(addprefix wrap/launch/,box.c option.c)
+vulkan-src := $(wildcard wrap/vulkan/*.c) $(addprefix wrap/launch/,box.c budget.c option.c)
 vulkan-so := $(O)/lib/gpushare/vulkan/libgpushare-vulkan.so
 vulkan-json := $(O)/lib/gpushare/vulkan/gpushare.json
 vulkan-made := $(O)/gen/vulkan-commands.h

@@ -2,11 +2,11 @@
 /*
  * A queue and what is under way on it. A piece is begun with the arbiter before it is
  * submitted; a thread waits for its fence, in order, and ends it. What is under way is
- * bounded by three quarters of a slice, since a preemption waits for it; one piece may
- * always be.
+ * bounded, by "wrap/launch/budget.c": who submits waits here.
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "ulib/clock.h"
 #include "ulib/glibc.h"
@@ -16,17 +16,7 @@ GS_OLD(pthread_create);
 GS_OLD(pthread_sigmask);
 GS_OLD(pthread_join);
 
-#define DEFAULT_SLICE_NS 2000000
-
-uint64_t gsv_room(const struct gsv_device *device)
-{
-	struct gpushare_grant grant;
-	uint64_t slice;
-
-	gpushare_grant(device->share, &grant);
-	slice = grant.slice_ns ? grant.slice_ns : DEFAULT_SLICE_NS;
-	return slice - slice / 4;
-}
+#define LOOK_NS	10000000	/* 10 ms */
 
 struct gsv_queue *gsv_queue_of(struct gsv_device *device, VkQueue handle)
 {
@@ -37,18 +27,29 @@ struct gsv_queue *gsv_queue_of(struct gsv_device *device, VkQueue handle)
 	return queue;
 }
 
-static void over(struct gsv_queue *queue, struct gsv_piece *piece, uint64_t start, uint64_t end)
+static void leave(struct gsv_device *device, const struct gsv_piece *piece, uint64_t groups,
+		  uint64_t ns)
 {
+	if (!piece->gated) {
+		__atomic_sub_fetch(&device->late, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	pthread_mutex_lock(&device->lock);
+	gs_ended(&device->budget, 1, 1, piece->ns, groups, ns);
+	pthread_cond_broadcast(&device->ended);
+	pthread_mutex_unlock(&device->lock);
+	gs_ask_for_queued(&device->budget);
+}
+
+static void over(struct gsv_device *device, struct gsv_piece *piece)
+{
+	uint64_t ns = gs_took(&device->budget, piece->start_ns);
+
 	if (piece->pipeline) {
-		gsv_pipeline_took(piece->pipeline, piece->groups, end - start);
+		gsv_pipeline_took(piece->pipeline, piece->groups, ns);
 		gsv_pipeline_put(piece->pipeline);
 	}
-	if (piece->gated) {
-		gpushare_progress(queue->device->share, piece->groups, end - start);
-		gpushare_end(queue->device->share);
-	} else {
-		__atomic_sub_fetch(&queue->device->late, 1, __ATOMIC_RELEASE);
-	}
+	leave(device, piece, piece->groups, ns);
 }
 
 static struct gsv_piece *first_of(struct gsv_queue *queue)
@@ -68,18 +69,14 @@ static void *run(void *arg)
 	struct gsv_queue *queue = arg;
 	struct gsv_device *device = queue->device;
 	struct gsv_piece *piece;
-	uint64_t last = 0, end;
 
 	while ((piece = first_of(queue))) {
 		device->vk.WaitForFences(device->handle, 1, &piece->fence, VK_TRUE, UINT64_MAX);
-		end = gs_now();
-		over(queue, piece, last > piece->start_ns ? last : piece->start_ns, end);
-		last = end;
+		over(device, piece);
 		pthread_mutex_lock(&queue->lock);
 		queue->first = piece->next;
 		if (!queue->first)
 			queue->last = &queue->first;
-		queue->ns -= piece->ns;
 		piece->next = queue->idle;
 		queue->idle = piece;
 		pthread_cond_broadcast(&queue->changed);
@@ -214,19 +211,39 @@ void gsv_piece_return(struct gsv_queue *queue, struct gsv_piece *piece)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-static void wait_for_room(struct gsv_queue *queue, uint64_t ns)
+void gsv_queue_drain(struct gsv_queue *queue)
 {
-	uint64_t room = gsv_room(queue->device);
-
 	pthread_mutex_lock(&queue->lock);
-	while (queue->first && (ns > room || queue->ns > room - ns))
+	while (queue->first)
 		pthread_cond_wait(&queue->changed, &queue->lock);
 	pthread_mutex_unlock(&queue->lock);
 }
 
-void gsv_queue_drain(struct gsv_queue *queue)
+/* What is in flight on a grant that is asked back ends first, or is taken for over in a while. */
+static bool must_wait(struct gsv_device *device, uint64_t ns)
 {
-	wait_for_room(queue, UINT64_MAX);
+	if (gs_is_asked_back(&device->budget) &&
+	    __atomic_load_n(&device->budget.in_flight, __ATOMIC_SEQ_CST))
+		return true;
+	return !gs_has_room(&device->budget, ns);
+}
+
+/* Returns whether it has begun. */
+static bool wait_for_room(struct gsv_device *device, uint64_t ns)
+{
+	struct timespec soon;
+
+	gs_queue(&device->budget);
+	pthread_mutex_lock(&device->lock);
+	while (must_wait(device, ns)) {
+		clock_gettime(CLOCK_REALTIME, &soon);
+		soon.tv_nsec += LOOK_NS;
+		soon.tv_sec += soon.tv_nsec / 1000000000;
+		soon.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&device->ended, &device->lock, &soon);
+	}
+	pthread_mutex_unlock(&device->lock);
+	return gs_begin_queued(&device->budget);
 }
 
 VkResult gsv_submit_commands(struct gsv_queue *queue, const void *info, VkFence fence)
@@ -246,11 +263,12 @@ static void pass(struct gsv_queue *queue, struct gsv_piece *piece)
 	struct gsv_device *device = queue->device;
 
 	if (piece->gated) {
-		wait_for_room(queue, piece->ns);
-		gpushare_begin(device->share, GPUSHARE_FOREVER);
+		if (!must_wait(device, piece->ns) || !wait_for_room(device, piece->ns))
+			gpushare_begin(device->budget.share, GPUSHARE_FOREVER);
+		gs_enter(&device->budget, 1, piece->ns);
 	} else {
 		__atomic_add_fetch(&device->late, 1, __ATOMIC_RELEASE);
-		gpushare_unscheduled(device->share, 1);
+		gs_went_past(&device->budget, 1);
 	}
 }
 
@@ -258,17 +276,13 @@ VkResult gsv_piece_send(struct gsv_queue *queue, struct gsv_piece *piece,
 			gsv_submit *submit,
 			const void *info)
 {
-	struct gsv_device *device = queue->device;
 	VkResult rc;
 
 	pass(queue, piece);
 	piece->start_ns = gs_now();
 	rc = submit(queue, info, piece->fence);
 	if (rc) {
-		if (piece->gated)
-			gpushare_end(device->share);
-		else
-			__atomic_sub_fetch(&device->late, 1, __ATOMIC_RELEASE);
+		leave(queue->device, piece, 0, 0);
 		gsv_piece_return(queue, piece);
 		return rc;
 	}
@@ -276,7 +290,6 @@ VkResult gsv_piece_send(struct gsv_queue *queue, struct gsv_piece *piece,
 	piece->next = NULL;
 	*queue->last = piece;
 	queue->last = &piece->next;
-	queue->ns += piece->ns;
 	pthread_cond_broadcast(&queue->changed);
 	pthread_mutex_unlock(&queue->lock);
 	return VK_SUCCESS;

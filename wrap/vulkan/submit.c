@@ -167,7 +167,7 @@ static VkResult send_whole(struct gsv_queue *queue, bool gated, uint64_t ns,
 			   gsv_submit *submit, const void *info)
 {
 	struct gsv_piece *piece = gsv_piece_take(queue);
-	uint64_t room = gsv_room(queue->device);
+	uint64_t room = gs_least_room(&queue->device->budget);
 
 	if (!piece)
 		return VK_ERROR_OUT_OF_HOST_MEMORY;

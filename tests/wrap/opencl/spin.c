@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * spin STEPS: launches of eight groups that count to STEPS each, without end, two at a time.
+ * spin STEPS: launches of eight groups that count to STEPS each, without end, some ahead.
  * spin: prints how many steps such a launch makes in a millisecond.
  *
  * Where POCL_AFFINITY puts the thread that computes on the first processor, it has that before
@@ -14,6 +14,9 @@
 static const char text[] =
 "__kernel void spin(__global uint *o, uint n) { uint x = get_global_id(0);\n"
 "for (uint i = 0; i < n; i++) x = x * 1664525u + (x >> 7); o[get_global_id(0)] = x; }\n";
+
+/* So many that the device has work while this program waits for its processor. */
+#define AHEAD 32
 
 static cl_command_queue queue;
 static cl_kernel kernel;
@@ -64,7 +67,8 @@ static void calibrate(void)
 
 int main(int argc, char **argv)
 {
-	cl_event last, next;
+	cl_event ahead[AHEAD] = { NULL };
+	unsigned int i;
 	cl_int rc;
 
 	must(clGetPlatformIDs(1, &platform, NULL));
@@ -82,8 +86,9 @@ int main(int argc, char **argv)
 		calibrate();
 		return 0;
 	}
-	for (last = start(atoi(argv[1]));; last = next) {
-		next = start(atoi(argv[1]));
-		wait_one(last);
+	for (i = 0;; i = (i + 1) % AHEAD) {
+		if (ahead[i])
+			wait_one(ahead[i]);
+		ahead[i] = start(atoi(argv[1]));
 	}
 }

@@ -138,7 +138,8 @@ void gs_queue(struct gs_budget *budget)
 	say_queued(budget);
 }
 
-void gs_unqueue(struct gs_budget *budget)
+/* Unless it @launches, a request that stands for it goes: the grant would be nobody's. */
+static void unqueue(struct gs_budget *budget, bool launches)
 {
 	if (__atomic_sub_fetch(&budget->queued, 1, __ATOMIC_SEQ_CST))
 		return;
@@ -146,16 +147,23 @@ void gs_unqueue(struct gs_budget *budget)
 	if (budget->held && !is_queued(budget)) {
 		gpushare_end(budget->share);
 		budget->held = false;
+	} else if (budget->asked && !launches && !is_queued(budget)) {
+		gpushare_yield(budget->share);
 	}
 	budget->asked = false;
 	pthread_mutex_unlock(&budget->saying);
+}
+
+void gs_unqueue(struct gs_budget *budget)
+{
+	unqueue(budget, false);
 }
 
 bool gs_begin_queued(struct gs_budget *budget)
 {
 	bool begun = !gpushare_begin(budget->share, 0);
 
-	gs_unqueue(budget);
+	unqueue(budget, true);
 	return begun;
 }
 

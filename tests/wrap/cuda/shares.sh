@@ -9,4 +9,4 @@ rc=$?
 printf '%s\n' "$out" | awk '
 	/^#/ { print }
 	/^bench/ { n++; bad += $3 > 4; print ($3 > 4 ? "not ok " : "ok ") n " - " $2 ": " $3 " points" }
-	END { print "1.." n; exit n != 3 || bad }'
+	END { print "1.." n; exit !n || n % 3 || bad }'

@@ -13,7 +13,7 @@
 
 static struct gpushare_grant_page page;
 static struct gpushare handle = { .grant = &page };
-static uint64_t now_ns, passed, ended, blocks_done, busy_ns, requests;
+static uint64_t now_ns, passed, ended, blocks_done, busy_ns, requests, yields;
 static int64_t under_way;
 
 uint64_t gs_now(void)
@@ -63,6 +63,13 @@ void gpushare_end(struct gpushare *g)
 	under_way--;
 }
 
+int gpushare_yield(struct gpushare *g)
+{
+	(void)g;
+	yields++;
+	return 0;
+}
+
 void gpushare_progress(struct gpushare *g, uint64_t blocks, uint64_t ns)
 {
 	(void)g;
@@ -81,7 +88,7 @@ static struct gs_budget granted(uint64_t epoch)
 		.granted_ns = now_ns, .client = 7,
 	};
 	handle.grant = &page;
-	ended = blocks_done = busy_ns = passed = requests = 0;
+	ended = blocks_done = busy_ns = passed = requests = yields = 0;
 	under_way = 0;
 	EXPECT_EQ(0, gs_budget_open(&b, "cpu:0"));
 	return b;
@@ -322,6 +329,30 @@ TEST(who_begins_to_wait_on_a_grant_that_is_asked_back_asks_at_the_end)
 	EXPECT_EQ(1, requests);
 	gs_unqueue(&b);
 	EXPECT_EQ(0, under_way);
+}
+
+/* The grant would come, and be taken for one at work until grace is over. */
+TEST(a_request_for_work_that_is_not_launched_is_taken_back)
+{
+	struct gs_budget b = one_runs_one_waits();
+
+	gs_queue(&b);
+	page.word |= GPUSHARE_PREEMPT;
+	gs_ended(&b, 1, 1, MS, 1, MS);
+	gs_ask_for_queued(&b);
+	EXPECT_EQ(1, requests);
+	gs_unqueue(&b);			/* the other still waits */
+	EXPECT_EQ(0, yields);
+	gs_unqueue(&b);
+	EXPECT_EQ(1, yields);
+	gs_queue(&b);
+	EXPECT_EQ(2, requests);
+	EXPECT_FALSE(gs_begin_queued(&b));	/* it begins, and waits, by itself */
+	EXPECT_EQ(1, yields);
+	page.word &= ~(uint64_t)GPUSHARE_PREEMPT;
+	gs_queue(&b);
+	gs_unqueue(&b);
+	EXPECT_EQ(1, yields);
 }
 
 TEST(nobody_waits_nobody_asks)

@@ -41,6 +41,8 @@ static void operand_words(const char *kind)
 		props_list(gs_device_props, "=");
 	else if (!strcmp(kind, "device-verb"))
 		fputs("list add set remove", stdout);
+	else if (!strcmp(kind, "gate-verb"))
+		fputs("on off status allow disallow", stdout);
 	else if (!strcmp(kind, "pid"))
 		fputs("$(ps -eo pid=)", stdout);
 	else if (!strcmp(kind, "shell"))

@@ -15,6 +15,7 @@ struct parser {
 	struct gs_section *section;
 	const char *file;
 	unsigned int line;
+	bool gate;		/* in a [Gate], which is none of the sections */
 	bool skip;		/* in a section that was refused */
 	FILE *err;
 };
@@ -35,6 +36,23 @@ static void complain(struct parser *p, unsigned int column, const char *format, 
 	fprintf(p->err, ":%u:%u: ", p->line, column);
 	gs_print_safe(p->err, line);
 	fputc('\n', p->err);
+}
+
+const char *gs_gate_mode_name(enum gs_gate_mode mode)
+{
+	return mode == GS_GATE_SHARE ? "share" : mode == GS_GATE_RUN ? "run" : "off";
+}
+
+int gs_gate_mode_parse(const char *word, enum gs_gate_mode *mode)
+{
+	enum gs_gate_mode m;
+
+	for (m = GS_GATE_OFF; m <= GS_GATE_RUN; m++)
+		if (!strcasecmp(word, gs_gate_mode_name(m))) {
+			*mode = m;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 bool gs_is_exact(const char *pattern)
@@ -67,8 +85,11 @@ static int begin_section(struct parser *p, const char *name, unsigned int column
 
 	end_section(p);
 	p->skip = true;
+	p->gate = !strcasecmp(name, "Gate");
+	if (p->gate)
+		return 0;
 	if (strcasecmp(name, "Device") && strcasecmp(name, "Share")) {
-		complain(p, column, "[%s]: no such section; it is [Device] or [Share]", name);
+		complain(p, column, "[%s]: no such section; it is [Device], [Share] or [Gate]", name);
 		return 0;
 	}
 	if (c->nr == c->room) {
@@ -85,15 +106,14 @@ static int begin_section(struct parser *p, const char *name, unsigned int column
 	return 0;
 }
 
-static void take_match(struct parser *p, char *value, unsigned int column)
+static void take_words(struct parser *p, char (*words)[GS_PATTERN], unsigned int *nr, char *value,
+		       unsigned int column, const char *remedy)
 {
-	struct gs_section *s = p->section;
 	char *word, *save = NULL;
 
 	for (word = strtok_r(value, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
-		if (s->nr_match == GS_PATTERNS) {
-			complain(p, column, "more than %d patterns; make two sections of it",
-				 GS_PATTERNS);
+		if (*nr == GS_PATTERNS) {
+			complain(p, column, "more than %d patterns; %s", GS_PATTERNS, remedy);
 			return;
 		}
 		if (strlen(word) >= GS_PATTERN) {
@@ -101,7 +121,7 @@ static void take_match(struct parser *p, char *value, unsigned int column)
 				 GS_PATTERN - 1);
 			return;
 		}
-		strcpy(s->match[s->nr_match++], word);
+		strcpy(words[(*nr)++], word);
 	}
 }
 
@@ -150,19 +170,51 @@ static void take_setting(struct parser *p, const struct gs_prop *prop, const cha
 	strcpy(set->value, value);
 }
 
+static void take_gate_line(struct parser *p, const char *key, char *value, unsigned int key_column,
+			   unsigned int value_column)
+{
+	struct gs_gate_rules *g = &p->config->gate;
+
+	if (!strcasecmp(key, "Mode")) {
+		if (gs_gate_mode_parse(value, &g->mode)) {
+			complain(p, value_column, "Mode=%s: it is share, run or off", value);
+			return;
+		}
+		g->file = p->file;
+		g->line = p->line;
+	} else if (!strcasecmp(key, "Allow")) {
+		take_words(p, g->allow, &g->nr_allow, value, value_column,
+			   "a slice above them is one");
+	} else if (!strcasecmp(key, "Nodes")) {
+		take_words(p, g->nodes, &g->nr_nodes, value, value_column,
+			   "char:MAJOR is all of a driver's");
+	} else if (!strcasecmp(key, "Below")) {
+		take_word(p, g->below, value, value_column);
+		if (*g->below != '/')
+			complain(p, value_column, "Below=%s: a cgroup's path begins with '/'", value);
+	} else {
+		complain(p, key_column, "%s=: no such key in [Gate]", key);
+	}
+}
+
 static void take_line(struct parser *p, char *key, char *value, unsigned int key_column,
 		      unsigned int value_column)
 {
 	struct gs_section *s = p->section;
 	const struct gs_prop *prop;
 
+	if (p->gate) {
+		take_gate_line(p, key, value, key_column, value_column);
+		return;
+	}
 	if (!s) {
 		if (!p->skip)
 			complain(p, key_column, "%s= outside of a section", key);
 		return;
 	}
 	if (!strcasecmp(key, "Match")) {
-		take_match(p, value, value_column);
+		take_words(p, s->match, &s->nr_match, value, value_column,
+			   "make two sections of it");
 		return;
 	}
 	if (!s->device && !strcasecmp(key, "Device")) {

@@ -35,9 +35,32 @@ struct gs_section {
 	unsigned int nr_settings;
 };
 
+enum gs_gate_mode {
+	GS_GATE_OFF,
+	GS_GATE_SHARE,		/* an administrator's share lets in */
+	GS_GATE_RUN,		/* only who was started by gpusharectl run, or by a hook */
+};
+
+const char *gs_gate_mode_name(enum gs_gate_mode mode);
+/* 0 or -EINVAL */
+int gs_gate_mode_parse(const char *word, enum gs_gate_mode *mode);
+
+/* What all [Gate] sections say. */
+struct gs_gate_rules {
+	const char *file;		/* with the last Mode=; NULL: there is none */
+	unsigned int line;
+	enum gs_gate_mode mode;
+	char below[GS_PATTERN];		/* empty: the whole machine */
+	char allow[GS_PATTERNS][GS_PATTERN];
+	unsigned int nr_allow;
+	char nodes[GS_PATTERNS][GS_PATTERN];
+	unsigned int nr_nodes;
+};
+
 struct gs_config {
 	struct gs_section *sections;
 	size_t nr, room;
+	struct gs_gate_rules gate;
 	unsigned int errors;
 };
 

@@ -5,6 +5,7 @@
 #include "ctl.h"
 #include "cuda.h"
 #include "driver.h"
+#include "gate.h"
 #include "props.h"
 #include "query.h"
 #include "target.h"
@@ -196,7 +197,7 @@ static void check_rules(struct doctor *d)
 	if (gs_rules_read(&rules, 0, NULL)) {
 		find(d, FAIL, "rules", "gpusharectl apply --check, and mend what it says",
 		     "a file of /etc/gpushare can't be taken: those before it are kept");
-	} else if (rules.config.nr) {
+	} else if (rules.config.nr || rules.config.gate.file) {
 		lock = gs_rules_lock(false);
 		if (lock >= 0)
 			close(lock);
@@ -209,6 +210,29 @@ static void check_rules(struct doctor *d)
 		}
 	}
 	gs_rules_free(&rules);
+}
+
+/* Only the machine's: one below a cgroup is for who put it there. */
+static void check_gate(struct doctor *d)
+{
+	enum gs_gate_mode mode;
+	struct gs_gate gate;
+	int rc;
+
+	if (!gs_cgroup_mount())
+		return;
+	rc = gs_gate_find("/", &gate);
+	mode = rc ? gs_gate_seen("/") : gate.mode;
+	if (!rc)
+		gs_gate_close(&gate);
+	if (rc == -EPROTO)
+		find(d, WARN, "device-gate", "gpusharectl gate on", "it is of another release");
+	else if (mode == GS_GATE_OFF)
+		find(d, OK, "device-gate", NULL, "off: who asks for no grant can use the GPUs; "
+		     "gpusharectl gate on");
+	else
+		find(d, OK, "device-gate", NULL, "on, mode %s: gpusharectl gate status",
+		     gs_gate_mode_name(mode));
 }
 
 static void check_cgroup(struct doctor *d)
@@ -493,6 +517,7 @@ static int run_doctor(struct gs_ctl *ctl, int argc, char **argv)
 	}
 	check_module(&d);
 	check_rules(&d);
+	check_gate(&d);
 	check_cgroup(&d);
 	check_cuda(&d);
 	check_vulkan(&d);

@@ -12,8 +12,9 @@ ctl-libs := -lm $(if $(have-nl),-lnl-genl-3 -lnl-3) $(if $(have-mhd),-lmicrohttp
 ctl-san-flags := -Wno-format-truncation -Wno-format-overflow
 cflags-gpusharectl := $(if $(have-nl),-DHAVE_LIBNL -I/usr/include/libnl3) \
 	$(if $(have-mhd),-DHAVE_MICROHTTPD) $(if $(SAN),$(ctl-san-flags))
-ctl-src := $(addprefix gpusharectl/,amount.c apply.c completion.c config.c cuda.c device.c doctor.c driver.c \
-	events.c file.c groups.c http.c keep.c main.c metrics.c monitor.c netlink.c plan.c plot.c props.c \
+ctl-src := $(addprefix gpusharectl/,amount.c apply.c bpf.c completion.c config.c cuda.c device.c doctor.c driver.c \
+	events.c file.c gate.c gate-bpf.c gate-follow.c gate-holders.c gate-inside.c gate-nodes.c \
+	groups.c http.c keep.c main.c metrics.c monitor.c netlink.c plan.c plot.c props.c \
 	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c watch.c why.c)
 
 $(call program,bin/gpusharectl,$(ctl-src),$(O)/gpusharectl/libtrace.a $(O)/lib/libgpushare.a $(ctl-libs) -lpthread -ldl)

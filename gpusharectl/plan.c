@@ -331,18 +331,9 @@ static int try_cgroup(const char *path, void *arg)
 {
 	struct plan *p = arg;
 	uint32_t device;
-	const char *name = strrchr(path, '/') + 1;
-	const char *pattern = p->pattern;
 
-	if (!strncmp(pattern, "unit:", 5)) {
-		if (fnmatch(pattern + 5, name, 0))
-			return 0;
-	} else if (!strncmp(pattern, "job:", 4)) {
-		if (strncmp(name, "job_", 4) || fnmatch(pattern + 4, name + 4, 0))
-			return 0;
-	} else if (fnmatch(pattern, path, FNM_PATHNAME)) {
+	if (!gs_cgroup_matches(p->pattern, path))
 		return 0;
-	}
 	if (choose_device(p, p->section, &device))
 		return GS_EXIT_NOT_FOUND;
 	return plan_share(p, p->section, device, path);

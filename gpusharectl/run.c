@@ -8,6 +8,7 @@
  */
 #include "ctl.h"
 #include "cuda.h"
+#include "gate.h"
 #include "groups.h"
 #include "props.h"
 #include "target.h"
@@ -130,7 +131,6 @@ static int take_options(struct run *r, const struct gs_view *view)
 }
 
 #define TAKEN "there is such a group already; take another name"
-#define MARK "user.gpushare.run"
 
 /*
  * A cgroup of a run that was killed stays behind. Ours have a mark, and are
@@ -140,7 +140,7 @@ static int take_options(struct run *r, const struct gs_view *view)
 static void mark(int cgroup_fd)
 {
 	if (!flock(cgroup_fd, LOCK_EX | LOCK_NB))
-		fsetxattr(cgroup_fd, MARK, "", 0, 0);
+		fsetxattr(cgroup_fd, GS_RUN_MARK, "", 0, 0);
 }
 
 static void remove_left_over(const char *parent)
@@ -155,7 +155,7 @@ static void remove_left_over(const char *parent)
 		fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		if (fgetxattr(fd, MARK, NULL, 0) >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+		if (fgetxattr(fd, GS_RUN_MARK, NULL, 0) >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
 			unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
 		close(fd);
 	}
@@ -262,6 +262,48 @@ static int make_group(struct run *r, const struct gs_view *view)
 	return rc ? GS_EXIT_RUN_FAILED : 0;
 }
 
+static bool is_gated(void)
+{
+	char path[PATH_MAX];
+
+	return gs_cgroup_mount() && !gs_cgroup_of(0, path, sizeof(path)) &&
+		gs_gate_seen(path) == GS_GATE_RUN;
+}
+
+/* Where its cgroup is, below the mount. */
+static const char *cgroup_of(const struct run *r)
+{
+	return r->dir + strlen(gs_cgroup_mount());
+}
+
+/*
+ * A gate, where there is one, is opened for what we start: by us if we may, else by the
+ * service that keeps the rules, which finds our cgroup by its share and its mark.
+ */
+static void pass_gate(struct run *r)
+{
+	struct timespec pause = { 0, 50000000 };
+	unsigned int tries;
+	int rc;
+
+	if (!*r->dir) {
+		if (is_gated())
+			gs_error(0, "gate", "closed to what is started here, as it has no cgroup of its "
+				 "own: use --slice=TARGET with one that you may write to");
+		return;
+	}
+	for (tries = 0; tries < 100; tries++) {
+		rc = gs_gate_let_run(cgroup_of(r), true);
+		if (rc != -EAGAIN)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	if (rc)
+		gs_error(0, "gate", rc == -EAGAIN ? "still closed to this program: "
+			 "gpushare-rules.service opens it for whose group, or one above, an administrator "
+			 "gave a share" : "can't be opened for this program: %s", strerror(-rc));
+}
+
 /* A share without its group would be in the way of the next one of this name. */
 static void remove_group(struct run *r)
 {
@@ -274,6 +316,8 @@ static void remove_group(struct run *r)
 		share.mask = 0;
 		gs_call(r->ctl, GPUSHARE_SHARE_SET, &share);
 	}
+	if (*r->dir)
+		gs_gate_let_run(cgroup_of(r), false);
 	if (r->share.cgroup_fd >= 0)
 		close(r->share.cgroup_fd);
 	/* The last process may still be on its way out. */
@@ -447,10 +491,16 @@ static int run_run(struct gs_ctl *ctl, int argc, char **argv)
 	if (rc)
 		return GS_EXIT_RUN_FAILED;
 	rc = take_options(&r, &view);
-	/* Without a wish, its group is ours. */
+	/* Without a wish, its group is ours; a gate may want one of its own, with a share. */
+	if (!rc && is_gated() && !r.share.mask) {
+		r.share.mask = GPUSHARE_SHARE_WEIGHT;
+		r.share.weight = 100;
+	}
 	if (!rc && (r.share.mask || ctl->values[OPT_NAME] || ctl->values[OPT_REPORT]))
 		rc = make_group(&r, &view);
 	gs_view_free(&view);
+	if (!rc)
+		pass_gate(&r);
 	if (!rc)
 		rc = start(&r, argv);
 	if (r.child > 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpusharectl set, reset and show: one group's share. */
 #include "ctl.h"
+#include "gate.h"
 #include "groups.h"
 #include "keep.h"
 #include "props.h"
@@ -155,6 +156,7 @@ static int give(struct gs_ctl *ctl, const struct gs_view *view, const char *text
 			rc = refused(view, text, share, rc);
 		else
 			rc = keep(ctl, view, text, &target, &asked);
+		gs_gate_share_set(ctl);
 	}
 	gs_target_close(&target);
 	return rc;

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -58,6 +59,17 @@ int gs_cgroup_of(int pid, char *path, size_t size)
 	}
 	fclose(f);
 	return rc;
+}
+
+bool gs_cgroup_matches(const char *pattern, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	if (!strncmp(pattern, "unit:", 5))
+		return !fnmatch(pattern + 5, name, 0);
+	if (!strncmp(pattern, "job:", 4))
+		return !strncmp(name, "job_", 4) && !fnmatch(pattern + 4, name + 4, 0);
+	return !fnmatch(pattern, path, FNM_PATHNAME);
 }
 
 struct walk {

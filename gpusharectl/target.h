@@ -48,6 +48,9 @@ const char *gs_cgroup_mount(void);
 /* The cgroup v2 path of a process: 0 or -errno (-ENODATA: it has none). */
 int gs_cgroup_of(int pid, char *path, size_t size);
 
+/* Is it one that unit:PATTERN, job:PATTERN or a pattern of paths speaks of? */
+bool gs_cgroup_matches(const char *pattern, const char *path);
+
 /*
  * Calls @fn with the path of each cgroup, parents first, until it says
  * non-zero, and returns that. The number of cgroups looked at is bounded. What is

@@ -7,6 +7,7 @@
  * that another one follows.
  */
 #include "watch.h"
+#include "gate.h"
 #include "plan.h"
 #include "target.h"
 #include "ulib/transport.h"
@@ -34,6 +35,8 @@ struct watch {
 	char **argv;
 	struct gs_rules rules;
 	struct gs_applied applied;
+	struct gs_gate_follow *gate;
+	bool gated;			/* there is a gate, which needs the arbiter's shares */
 	int notify;
 	int dirs[GS_CONFIG_DIRS];	/* watched: those of configuration files, -1 if not there */
 	bool blind;			/* not all cgroups can be watched: they are looked for */
@@ -124,6 +127,7 @@ static void read_rules(struct watch *w)
 	gs_rules_free(&w->rules);
 	gs_applied_forget(&w->applied);
 	w->rules = rules;
+	gs_gate_follow_rules(w->ctl, &w->rules.config.gate);
 }
 
 static void lose_arbiter(struct watch *w)
@@ -199,7 +203,7 @@ static bool look_at_arbiter(struct watch *w)
 	uint64_t devices;
 	bool other = false;
 
-	if (!w->rules.config.nr)
+	if (!w->rules.config.nr && !w->gated)
 		return false;	/* whose socket would start one for nothing */
 	if (!w->ctl->arbiter && gs_transport_open(w->ctl->where, 0, &w->ctl->arbiter))
 		return false;
@@ -267,6 +271,12 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 		close(lock);
 		return gs_error(GS_EXIT_FAILURE, "apply", "inotify: %s", strerror(errno));
 	}
+	w.gate = gs_gate_follow_begin();
+	if (!w.gate) {
+		close(w.notify);
+		close(lock);
+		return gs_call_error("apply", -ENOMEM);
+	}
 	memset(w.dirs, -1, sizeof(w.dirs));
 	gs_catch_stop();
 	read_rules(&w);
@@ -279,6 +289,7 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 			see_cgroups(&w);
 		if (news)
 			follow(&w);
+		w.gated = gs_gate_follow_tick(w.gate, ctl, &w.rules.config.gate, news);
 		/* The module couldn't be unloaded while its node is open. */
 		if (ctl->arbiter && gs_transport_is_kernel(ctl->arbiter))
 			lose_arbiter(&w);
@@ -290,6 +301,7 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 	}
 	close(w.notify);
 	close(lock);
+	gs_gate_follow_end(w.gate);
 	gs_applied_forget(&w.applied);
 	gs_rules_free(&w.rules);
 	return 0;

@@ -82,6 +82,18 @@ gives 0 -q record -o "$dir/t.trace" --for=3s
 gives 0 -j plot "$dir/t.trace"; fits plot plot
 jq -e '.rows | length == 2' "$dir/out" >/dev/null || wrong "plot: $out"
 timeout 60 "$ctl" -j doctor >"$dir/out"; fits doctor doctor
+# Who may, sees the gate: off, and on below a cgroup of ours.
+cg=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+if "$ctl" -j gate >"$dir/out" 2>/dev/null && mkdir "$cg/json-$$" 2>/dev/null; then
+	fits gate gate
+	if "$ctl" gate on --below="/json-$$" --nodes=char:240 2>/dev/null; then
+		gives 0 gate allow --below="/json-$$" "/json-$$"
+		gives 0 -j gate --below="/json-$$"; fits gate gate
+		jq -e '.state == "share" and .inside[0].why == "allowlist" and (.nodes | length > 2)' "$dir/out" >/dev/null || wrong "gate: $out"
+	fi
+	rmdir "$cg/json-$$"
+fi
+tested+=" gate"
 result "each answer fits its shape"
 
 # Those that only others include, or that no command has, are no answers.

@@ -15,7 +15,13 @@ $(O)/tests/gpusharectl/libnvidia-ml.so.1: $(call pic-objs,tests/gpusharectl/nvml
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^
 checkdeps-y += $(O)/tests/gpusharectl/libnvidia-ml.so.1
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/gpusharectl/nvml.c))
-tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh hostile.sh json.sh pages.sh run.sh terminal.sh users.sh)
+$(call program,tests/gpusharectl/intruder,tests/gpusharectl/intruder.c,$(if $(SAN),,-static) -pthread)
+$(O)/tests/gpusharectl/bpf-faults.so: $(call pic-objs,tests/gpusharectl/bpf-faults.c)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -ldl
+checkdeps-y += $(O)/tests/gpusharectl/intruder $(O)/tests/gpusharectl/bpf-faults.so
+deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/gpusharectl/bpf-faults.c))
+tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh gate.sh gate-faults.sh hostile.sh json.sh pages.sh run.sh terminal.sh users.sh)
 
 ctl-words := $(addprefix gpusharectl/,amount.c config.c json.c props.c term.c)
 $(call program,tests/gpusharectl/words,tests/gpusharectl/words.c $(ctl-words))
@@ -23,5 +29,5 @@ tests-y += $(O)/tests/gpusharectl/words
 $(call fuzzer,config,tests/gpusharectl/fuzz_config.c $(ctl-words),-Igpusharectl)
 
 ifneq ($(wildcard Kbuild),)
-full-y += tests/gpusharectl/kernel-vm.sh
+full-y += tests/gpusharectl/kernel-vm.sh tests/gpusharectl/gate-vm.sh
 endif

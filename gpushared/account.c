@@ -41,8 +41,8 @@ struct account {
 };
 
 static struct list_head accounts = { &accounts, &accounts };
-static void resume(struct source *s, uint32_t events);
-static struct source timer = { .fd = -1, .ready = resume };
+static void resume(struct timer *t);
+static struct timer timer = { .due = resume };
 static uint64_t armed = GS_NEVER;
 
 /* Whose turn it was, and what it cost beside the time that passed. */
@@ -162,15 +162,13 @@ static void resume_one(struct peer *p)
 		loop_change(&p->bell, EPOLLIN | EPOLLET);
 }
 
-static void resume(struct source *s, uint32_t events)
+static void resume(struct timer *t)
 {
-	uint64_t count, now = now_ns(), next = GS_NEVER;
+	uint64_t now = now_ns(), next = GS_NEVER;
 	struct account *a;
 	unsigned int n;
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) < 0)
-		return;
+	(void)t;
 	armed = GS_NEVER;
 	list_for_each_entry(a, &accounts, link) {
 		if (list_empty(&a->paused))
@@ -186,9 +184,4 @@ static void resume(struct source *s, uint32_t events)
 			next = min(next, now + RESUME_NS);
 	}
 	resume_at(next);
-}
-
-int account_init(void)
-{
-	return timer_init(&timer);
 }

@@ -23,8 +23,6 @@
 #define CLASS_DISPLAY		0x03
 #define CLASS_ACCELERATOR	0x12
 
-static struct list_head to_free = { &to_free, &to_free };
-
 /* By id, or by key if that is 0. */
 struct device *device_find(uint32_t id, const char *key)
 {
@@ -36,15 +34,10 @@ struct device *device_find(uint32_t id, const char *key)
 	return NULL;
 }
 
-static void device_expire(struct source *s, uint32_t events)
+static void device_expire(struct timer *t)
 {
-	struct device *dev = container_of(s, struct device, timer);
-	uint64_t count;
+	struct device *dev = container_of(t, struct device, timer);
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
-		return;
-	dev->armed = GS_NEVER;
 	gs_expire(&dev->core, now_ns());
 }
 
@@ -61,14 +54,11 @@ static int make(const struct gpushare_device *info, const struct gs_device_conf 
 		return -ENOMEM;
 	dev->info = *info;
 	dev->added = added;
-	dev->timer.ready = device_expire;
-	dev->armed = GS_NEVER;
-	err = timer_init(&dev->timer);
-	if (!err)
-		err = gs_device_add(&d.arb, &dev->core, d.next_device, conf, now_ns());
+	dev->timer.due = device_expire;
+	err = gs_device_add(&d.arb, &dev->core, d.next_device, conf, now_ns());
 	dev->core.priv = dev;
 	if (err) {
-		loop_remove(&dev->timer);
+		timer_stop(&dev->timer);
 		free(dev);
 		return err;
 	}
@@ -102,19 +92,10 @@ static void device_free(struct device *dev)
 	list_for_each_entry(c, &d.clients, link)
 		if (c->device == dev)
 			c->device = NULL;
-	loop_remove(&dev->timer);
-	list_move_tail(&dev->link, &to_free);	/* its timer may be among this round's sources */
+	timer_stop(&dev->timer);
+	list_del_init(&dev->link);
 	d.nr_devices--;
-}
-
-/* At the end of a round, when no source is looked at any more. */
-void device_end_round(void)
-{
-	struct device *dev, *n;
-
-	list_for_each_entry_safe(dev, n, &to_free, link)
-		free(dev);
-	INIT_LIST_HEAD(&to_free);
+	free(dev);
 }
 
 /* Changes what @u->mask names, or nothing. */
@@ -270,7 +251,6 @@ void device_forget_all(void)
 {
 	while (!list_empty(&d.devices))
 		device_free(list_first_entry(&d.devices, struct device, link));
-	device_end_round();
 }
 
 /* The kernel's word about something that came or went. */

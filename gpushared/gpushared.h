@@ -60,6 +60,13 @@ struct source {
 	void (*ready)(struct source *s, uint32_t events);
 };
 
+/* A point in time that the loop waits for; zeroed at first. */
+struct timer {
+	uint64_t at;
+	void (*due)(struct timer *t);	/* it is no longer armed */
+	struct list_head link;		/* while it is armed */
+};
+
 struct peer;
 struct held;
 struct client;
@@ -138,8 +145,7 @@ struct client {
 
 struct device {
 	struct gs_device core;		/* core.priv points back here */
-	struct source timer;		/* its ready() is the device's expiry */
-	uint64_t armed;			/* what it is set to */
+	struct timer timer;		/* the core's */
 	struct list_head link;		/* in daemon.devices, by id */
 	struct gpushare_device info;	/* its settings, and which of them an admin made */
 	uint32_t nr_clients;
@@ -209,11 +215,11 @@ void loop_remove(struct source *s);
 void loop_forget(struct source *s);
 void loop_run(void);
 void loop_end(void);
-int timer_init(struct source *s);
-void timer_arm(struct source *s, uint64_t at_ns);
+void timer_arm(struct timer *t, uint64_t at_ns);
+void timer_stop(struct timer *t);
 
 /* peer.c */
-int peer_init(void);
+void peer_init(void);
 void peer_accept(struct source *listener, uint32_t events);
 void peer_may_leave(int fd, bool stream);	/* so much unread */
 void peer_close(struct peer *p);
@@ -250,7 +256,7 @@ bool message_about_share(struct message *m, size_t length, unsigned int nr_files
 int message_take(struct message *m, uint32_t *given);
 
 /* service.c */
-int service_init(void);
+void service_init(void);
 void service_round(uint64_t ns);
 void service_tell(const char *state);
 
@@ -310,7 +316,6 @@ void page_wake(const struct client *c);
 void page_publish(struct gs_arbiter *arb, struct gs_client *core);
 
 /* wait.c */
-int wait_init(void);
 int client_wait(struct peer *p, struct message *m, uint32_t given);
 int client_ask(struct client *c, bool any, uint64_t want, bool again, struct gs_client **holder);
 void client_give_back(struct client *c, bool any);
@@ -319,7 +324,6 @@ void client_settle(void);
 void wait_end(struct client *c);
 
 /* watch.c */
-int watch_init(void);
 void client_check_later(void);
 void client_asked(struct client *c, bool any);
 void client_check_all_later(void);
@@ -341,7 +345,6 @@ int device_make(const struct gpushare_device *arg, bool added, struct device **d
 struct device *device_find(uint32_t id, const char *key);
 void device_discover(void);
 void device_forget_all(void);
-void device_end_round(void);
 int device_watch(void);
 int device_apply(struct device *dev, const struct gpushare_device *u);
 void device_show(const struct device *dev, struct gpushare_device *u);
@@ -375,7 +378,7 @@ void group_resolve_clients(void);
 bool group_collect(const struct peer *p, bool refused);
 
 /* tenant.c */
-int tenant_init(void);
+void tenant_init(void);
 uint64_t tenant_of(pid_t pid, uid_t uid);
 uint64_t tenant_of_user(uid_t uid);
 uint32_t tenant_kind(uint64_t tenant, uint64_t *id);
@@ -388,7 +391,6 @@ int room_take(struct room_taken *by, enum room what, const char *path, uint64_t 
 void room_give_back(struct room_taken *by, enum room what);
 
 /* account.c */
-int account_init(void);
 int account_open(struct peer *p);
 void account_close(struct peer *p);
 bool account_hear(struct peer *p);

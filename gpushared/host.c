@@ -8,22 +8,16 @@
 #include "gpushared.h"
 
 /*
- * The core tells only of times before the one that is armed. A handoff moves the time
- * on, so where devices change hands quickly such a timer fires in vain, once in a linger,
- * and that costs more than a handoff does; to set it at each handoff is a call in each.
- * So here the core tells each time, and a timer that has less than half of the time left
- * that it should have is put off: one call in half a linger, and only who holds for that
- * long is looked at. When nothing is left to wait for, it may fire once.
+ * The core tells only of times before the one that is armed, as to set a timer may cost more
+ * than one that fires in vain. Ours cost nothing, so we are told each time. When nothing is
+ * left to wait for, it may fire once.
  */
 static void arm(struct gs_arbiter *arb, struct gs_device *core, u64 when)
 {
 	struct device *dev = core->priv;
-	u64 now = arb->now, armed = dev->armed;
 
+	(void)arb;
 	core->armed = GS_NEVER;
-	if (when >= armed && armed > now && when - now <= 2 * (armed - now))
-		return;
-	dev->armed = when;
 	timer_arm(&dev->timer, when);
 }
 

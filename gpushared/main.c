@@ -46,8 +46,8 @@ static struct options {
 static struct source listener = { .fd = -1, .ready = peer_accept };
 static void signalled(struct source *s, uint32_t events);
 static struct source signals = { .fd = -1, .ready = signalled };
-static void unused(struct source *s, uint32_t events);
-static struct source idle = { .fd = -1, .ready = unused };
+static void unused(struct timer *t);
+static struct timer idle = { .due = unused };
 
 static const char help[] =
 "Usage: gpushared [OPTION]...\n"
@@ -109,13 +109,9 @@ static void signalled(struct source *s, uint32_t events)
 }
 
 /* In user mode: nobody was here for a while, and nobody is at the door. */
-static void unused(struct source *s, uint32_t events)
+static void unused(struct timer *t)
 {
-	uint64_t count;
-
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
-		return;
+	(void)t;
 	peer_accept(&listener, EPOLLIN);
 	if (!d.nr_peers)
 		d.stop = true;
@@ -124,7 +120,7 @@ static void unused(struct source *s, uint32_t events)
 /* Called when the last peer has gone, and at the start. */
 void main_unused(void)
 {
-	if (idle.fd >= 0)
+	if (!d.system && o.idle_s)
 		timer_arm(&idle, now_ns() + o.idle_s * 1000000000ull);
 }
 
@@ -264,21 +260,11 @@ static int set_up(void)
 	raise_limits();
 	cgroup_init();
 	err = loop_init();
-	if (!err)
-		err = wait_init();
-	if (!err)
-		err = watch_init();
-	if (!err && !d.system && o.idle_s)
-		err = timer_init(&idle);
 	if (err)
 		return err;
 	host_init();
 	group_init();
-	err = tenant_init();
-	if (!err)
-		err = account_init();
-	if (err)
-		return err;
+	tenant_init();
 	/* First what is there: a share for one device is kept only if that is known. */
 	device_discover();
 	if (d.state_path)
@@ -301,7 +287,7 @@ static void tear_down(void)
 	peer_end_round();
 	state_writer_stop();
 	loop_remove(&signals);
-	loop_remove(&idle);
+	timer_stop(&idle);
 	device_forget_all();
 	group_forget_all();
 	peer_forget_all();
@@ -340,15 +326,13 @@ int main(int argc, char **argv)
 	if (!err)
 		err = cgroup_files();
 	if (!err)
-		err = peer_init();
-	if (!err)
-		err = service_init();
-	if (!err)
 		err = state_writer_start();
 	if (err) {
 		say("can't start: %s", strerror(-err));
 		return 1;
 	}
+	peer_init();
+	service_init();
 	service_tell("READY=1");
 	loop_run();
 	service_tell("STOPPING=1");

@@ -331,24 +331,20 @@ static struct peer *new_peer(void)
 
 static struct source *resting;
 
-static void rested(struct source *s, uint32_t events)
+static void rested(struct timer *t)
 {
-	uint64_t count;
-
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) == sizeof(count))
-		loop_change(resting, EPOLLIN);
+	(void)t;
+	loop_change(resting, EPOLLIN);
 }
 
-static struct source rest = { .fd = -1, .ready = rested };
+static struct timer rest = { .due = rested };
 
-int peer_init(void)
+void peer_init(void)
 {
 	struct peer *p;
 
 	while (nr_spares < SPARES && (p = calloc(1, sizeof(*p))))
 		put_away(p);
-	return timer_init(&rest);
 }
 
 /*

@@ -89,14 +89,14 @@ struct porter {
 };
 
 static void porter_says(struct source *s, uint32_t events);
-static void errands_late(struct source *s, uint32_t events);
+static void errands_late(struct timer *t);
 static void keeper_ended(struct source *s, uint32_t events);
 static void maker_ended(struct source *s, uint32_t events);
 
 static struct porter porters[PORTERS];
 static struct list_head waiting = { &waiting, &waiting };	/* errands, the oldest first */
 static struct list_head taking = { &taking, &taking };		/* those that a porter is at */
-static struct source timer = { .fd = -1, .ready = errands_late };
+static struct timer timer = { .due = errands_late };
 static struct source keeper = { .fd = -1, .ready = keeper_ended };
 static struct source maker = { .fd = -1, .ready = maker_ended };
 static int arbiter_pidfd = -1;
@@ -341,10 +341,8 @@ int porter_init(void)
 	arbiter_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (arbiter_pidfd < 0)
 		return -errno;
-	err = timer_init(&timer);
-	first_file = timer.fd;
-	if (!err)
-		err = maker_start();
+	first_file = arbiter_pidfd + 1;
+	err = maker_start();
 	return err ? err : keeper_start();
 }
 
@@ -480,13 +478,9 @@ static void give_up_late(struct list_head *list)
 			tell(p, -ETIMEDOUT, &none, -1);
 }
 
-static void errands_late(struct source *s, uint32_t events)
+static void errands_late(struct timer *t)
 {
-	uint64_t count;
-
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
-		return;
+	(void)t;
 	give_up_late(&taking);
 	give_up_late(&waiting);
 	go_on();

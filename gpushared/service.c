@@ -14,8 +14,8 @@
 
 #include "gpushared.h"
 
-static void tick(struct source *s, uint32_t events);
-static struct source timer = { .fd = -1, .ready = tick };
+static void tick(struct timer *t);
+static struct timer timer = { .due = tick };
 static uint64_t period_ns;
 static uint64_t longest, longest_now;	/* since the start, and since the last tick */
 
@@ -46,15 +46,11 @@ void service_round(uint64_t ns)
 	longest_now = max(longest_now, ns);
 }
 
-static void tick(struct source *s, uint32_t events)
+static void tick(struct timer *t)
 {
 	char text[200];
-	uint64_t count;
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
-		return;
-	timer_arm(s, now_ns() + period_ns);
+	timer_arm(t, now_ns() + period_ns);
 	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%u connections; longest round %llu us, "
 		 "of late %llu us\n", d.nr_peers, (unsigned long long)(longest / 1000),
 		 (unsigned long long)(longest_now / 1000));
@@ -63,17 +59,13 @@ static void tick(struct source *s, uint32_t events)
 }
 
 /* Three times as often as is asked for: a busy machine isn't a hung daemon. */
-int service_init(void)
+void service_init(void)
 {
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 	unsigned long long n = usec ? strtoull(usec, NULL, 10) : 0;
-	int err;
 
 	if (!n || n > 1000000000000ull || (pid && atoi(pid) != getpid()))
-		return 0;
+		return;
 	period_ns = max(n * 1000 / 3, 1000ull);
-	err = timer_init(&timer);
-	if (!err)
-		timer_arm(&timer, now_ns());
-	return err;
+	timer_arm(&timer, now_ns());
 }

@@ -62,8 +62,8 @@ static uint64_t armed = GS_NEVER;
 static struct gpushare_device absent[MAX_DEVICES];	/* settings of devices that aren't there */
 static unsigned int nr_absent;
 
-static void pace_ready(struct source *s, uint32_t events);
-static struct source pace = { .fd = -1, .ready = pace_ready };
+static void pace_due(struct timer *t);
+static struct timer pace = { .due = pace_due };
 static void written_ready(struct source *s, uint32_t events);
 static struct source done = { .fd = -1, .ready = written_ready };
 
@@ -240,14 +240,11 @@ static void fail(int err)
 	answer_held();
 }
 
-static void pace_ready(struct source *s, uint32_t events)
+static void pace_due(struct timer *t)
 {
-	uint64_t count;
 	int all;
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) != sizeof(count))
-		return;
+	(void)t;
 	armed = GS_NEVER;
 	if (busy || !behind)
 		return;
@@ -409,8 +406,6 @@ int state_writer_start(void)
 		return -errno;
 	err = loop_add(&done, EPOLLIN);
 	if (!err)
-		err = timer_init(&pace);
-	if (!err)
 		err = writer_start(this_boot, done.fd);
 	if (err)
 		return err;
@@ -433,7 +428,7 @@ void state_writer_stop(void)
 	writer_stop();
 	running = false;
 	loop_remove(&done);
-	loop_remove(&pace);
+	timer_stop(&pace);
 	fclose(lines);
 }
 

@@ -36,8 +36,8 @@
 /* Keys: a user id plus one, or a namespace's inode number with this bit. */
 #define CONTAINER	(1ull << 40)
 
-static void look(struct source *s, uint32_t events);
-static struct source timer = { .fd = -1, .ready = look };
+static void look(struct timer *t);
+static struct timer timer = { .due = look };
 static bool armed;
 
 uint64_t tenant_of_user(uid_t uid)
@@ -151,14 +151,11 @@ bool part_is_over(struct group *part)
 	return false;
 }
 
-static void look(struct source *s, uint32_t events)
+static void look(struct timer *t)
 {
 	struct group *g, *n;
-	uint64_t count;
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) < 0)
-		return;
+	(void)t;
 	armed = false;
 	list_for_each_entry_safe(g, n, &d.groups, link)
 		if (gs_tenant_is(g->node))
@@ -184,9 +181,8 @@ int part_of(struct group *group, uint64_t tenant, struct group **part)
 	return err;
 }
 
-int tenant_init(void)
+void tenant_init(void)
 {
 	if (!d.system)
 		d.root.node->tenant = tenant_of_user(d.uid);
-	return timer_init(&timer);
 }

@@ -9,8 +9,8 @@
 
 #include "gpushared.h"
 
-static void wait_expired(struct source *s, uint32_t events);
-static struct source timer = { .fd = -1, .ready = wait_expired };
+static void wait_expired(struct timer *t);
+static struct timer timer = { .due = wait_expired };
 
 /* @c's request is over; @of is whose grant it came to. */
 static void answer(struct client *c, int result, const struct client *of)
@@ -95,14 +95,12 @@ int client_wait(struct peer *p, struct message *m, uint32_t given)
 	return LATER;
 }
 
-static void wait_expired(struct source *s, uint32_t events)
+static void wait_expired(struct timer *t)
 {
-	uint64_t count, now = now_ns();
+	uint64_t now = now_ns();
 	struct client *c, *n;
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) < 0)
-		return;
+	(void)t;
 	list_for_each_entry_safe(c, n, &d.waits, wait_link) {
 		/* One that has it by now is told so when this round is settled. */
 		if (c->wait_until <= now && gs_cancel(&c->core, now) != -EBUSY)
@@ -117,11 +115,6 @@ void wait_end(struct client *c)
 	if (c->waiting && !c->peer->closed)
 		answer(c, -ENOTCONN, c);
 	list_del_init(&c->wait_link);
-}
-
-int wait_init(void)
-{
-	return timer_init(&timer);
 }
 
 /*

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Whether clients' processes are still in the cgroups that they are accounted to. */
-#include <unistd.h>
-
 #include "gpushared.h"
 
 #define CHECK_CGROUP_NS	1000000000ull
 #define CHECK_AT_ONCE	50
 #define CHECK_PAUSE_NS	20000000ull
 
-static void check_groups(struct source *s, uint32_t events);
-static struct source check_timer = { .fd = -1, .ready = check_groups };
+static void check_groups(struct timer *t);
+static struct timer check_timer = { .due = check_groups };
 static bool check_armed, check_idle;
 
 static bool works(const struct client *c)
@@ -32,17 +30,14 @@ static void check_after(uint64_t ns)
  * their ids, with pauses, since nobody is served while files are read; who asks again
  * meanwhile is in the next one.
  */
-static void check_groups(struct source *s, uint32_t events)
+static void check_groups(struct timer *t)
 {
 	static uint64_t from;		/* the round goes on with this id; 0: a new one */
 	unsigned int looks = 0;
 	bool again = false;
 	struct client *c;
-	uint64_t count;
 
-	(void)events;
-	if (read(s->fd, &count, sizeof(count)) < 0)
-		return;
+	(void)t;
 	check_armed = false;
 	if (!from) {
 		list_for_each_entry(c, &d.clients, link)
@@ -88,9 +83,4 @@ void client_check_all_later(void)
 {
 	check_idle = true;
 	client_check_later();
-}
-
-int watch_init(void)
-{
-	return timer_init(&check_timer);
 }

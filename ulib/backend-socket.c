@@ -344,10 +344,25 @@ static int ring(struct gs_transport *a)
 	return write(a->bell, &one, sizeof(one)) == sizeof(one) ? 0 : -EPIPE;
 }
 
+/*
+ * The same wish was written before, and its request stands: there is nothing to say. If it
+ * is granted and withdrawn meanwhile, read_answer() sees that by the epoch.
+ */
+static bool is_asked(const struct gs_asked *of)
+{
+	uint64_t wish = __atomic_load_n(&of->own->wish, __ATOMIC_RELAXED);
+
+	return (wish & GS_WISH_FLAGS) == GS_WISH_WANT &&
+	       wish >> GS_WISH_EPOCH_SHIFT == (uint32_t)of->epoch_back &&
+	       __atomic_load_n(&of->page->word, __ATOMIC_ACQUIRE) & GPUSHARE_WAITING;
+}
+
 static int send_ask(struct gs_transport *a, const struct gs_ask *ask)
 {
 	unsigned int i = ask->n, any = ask->n > 1;
 
+	if (a->bell >= 0 && !any && !ask->again && is_asked(&ask->of[0]))
+		return 0;
 	if (a->bell < 0)
 		return send_quiet(a, ask->again ? GPUSHARE_YIELD : GPUSHARE_ACQUIRE,
 				  (ask->again ? GPUSHARE_WAIT_AGAIN : 0) |

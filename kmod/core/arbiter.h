@@ -313,7 +313,7 @@ struct gs_client {
 	u32 grants, preempts;
 	u64 preempted;		/* when it was asked to yield */
 	u64 idle_since;
-	u64 at_work;		/* for how long it was in its last grant, */
+	u64 at_work;		/* for how long it was in its last grants, at most, */
 	u64 answered;		/* and took to yield; see slice.c's peek_time() */
 
 	struct gs_group *group;

@@ -293,9 +293,9 @@ static u64 preempt_time(struct gs_client *h, u32 *left, u64 now)
  * it may have ended its work and not come back to a boundary.
  *
  * To look is to be woken up, more often than for the handoff itself. So the first
- * look of a grant is when one who does as it did in its last will have yielded:
- * after twice as long as it was at work then, or took to answer. Who works all
- * the time is looked at when its slice ends; who was once found idle, after linger
+ * look of a grant is when one who does as it did in its last ones will have yielded:
+ * after twice as long as it was at work then at most, or took to answer. Who works
+ * all the time is looked at when its slice ends; who was found idle, after linger
  * again. That costs the device at most PATIENCE lingers, and the holder pays for it.
  */
 #define PATIENCE	20

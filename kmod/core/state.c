@@ -8,6 +8,8 @@
 
 /* With each grant that ends, what the longest one of late is taken for is less by so much. */
 #define GRAIN_FADES	16
+/* The same of what a client did in its grants. */
+#define HABIT_FADES	4
 
 /* No longer waits. */
 static void leave_queue(struct gs_client *c)
@@ -29,11 +31,13 @@ static void leave_seat(struct gs_client *c, u64 now)
 	struct gs_device *dev = c->dev;
 
 	gs_charge(c, now);
-	c->at_work = (c->idle ? c->idle_since : now) - c->since;
+	c->at_work = max((c->idle ? c->idle_since : now) - c->since,
+			 c->at_work - c->at_work / HABIT_FADES);
 	dev->grain = max(now - c->since, dev->grain - dev->grain / GRAIN_FADES);
 	if (c->flags & GS_PREEMPT) {
 		gs_fair_late(&c->entity, now - c->preempted, true);
-		c->answered = now - c->preempted;
+		c->answered = max(now - c->preempted,
+				  c->answered - c->answered / HABIT_FADES);
 	}
 	if ((c->flags & GS_PREEMPT) && now > c->preempted + dev->conf.slice) {
 		struct gs_node *node;

@@ -512,6 +512,88 @@ TEST(timers_that_a_handoff_moves_dont_fire)
 	world_remove(&w);
 }
 
+static bool is_to_yield(const struct end *e)
+{
+	return __atomic_load_n(&e->pages.grant->word, __ATOMIC_ACQUIRE) & GPUSHARE_PREEMPT;
+}
+
+/* For 2 s each holds until it is to yield; the wake-ups a slice, in hundredths. */
+static uint64_t wakes_a_slice(struct end *e, unsigned int *turn)
+{
+	uint64_t sleeps = world_sleeps(&w), slices, end = now_ns() + 2 * SEC;
+
+	for (slices = 0; now_ns() < end; slices++, ++*turn) {
+		struct end *from = &e[*turn % 2], *to = &e[!(*turn % 2)];
+
+		ASSERT_TRUE(WAIT_FOR(is_to_yield(from)));
+		back(from);
+		EXPECT_EQ(-EAGAIN, ask(from, true, 0));
+		ASSERT_TRUE(WAIT_FOR(granted(to)));
+	}
+	sleeps = world_sleeps(&w) - sleeps;
+	printf("# %" PRIu64 " slices, %" PRIu64 " wake-ups\n", slices, sleeps);
+	return 100 * sleeps / slices;
+}
+
+/*
+ * Once when a slice ends, and once when its holder gives it back: nobody is looked at in
+ * vain who does as it did before, and no timer fires that a handoff has moved. As above,
+ * what comes beside only adds.
+ */
+TEST(a_slice_costs_two_wake_ups)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .key = "cpu:0", .slice_us = 2000, .linger_us = 200,
+		.mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_LINGER,
+	};
+	unsigned int turn = 0, tries = 10;
+	struct end e[2];
+
+	set_up();
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_SET, &dev));
+	end_open(&e[0], "cpu:0", true, 0);
+	end_open(&e[1], "cpu:0", true, 0);
+	EXPECT_EQ(0, ask(&e[0], false, GPUSHARE_FOREVER));
+	EXPECT_EQ(-EAGAIN, ask(&e[1], false, 0));
+	while (wakes_a_slice(e, &turn) > 215 && --tries)
+		;
+	EXPECT_NE(0, tries);
+	end_close(&e[0]);
+	end_close(&e[1]);
+	world_remove(&w);
+}
+
+/* A request that stands isn't told again, or a program that polls would be a flood. */
+TEST(asking_again_while_it_stands_wakes_nobody)
+{
+	unsigned int i, tries = 10;
+	struct end e[2];
+	uint64_t sleeps;
+
+	set_up();
+	end_open(&e[0], "cpu:0", true, 0);
+	end_open(&e[1], "cpu:0", true, 0);
+	EXPECT_EQ(0, ask(&e[0], false, GPUSHARE_FOREVER));
+	EXPECT_EQ(-EAGAIN, ask(&e[1], false, 0));
+	ASSERT_TRUE(WAIT_FOR(e[1].pages.grant->word & GPUSHARE_WAITING));
+	do {
+		sleeps = world_sleeps(&w);
+		for (i = 0; i < 100; i++) {
+			EXPECT_EQ(-EAGAIN, ask(&e[1], false, 0));
+			sleep_ns(MS);
+		}
+		sleeps = world_sleeps(&w) - sleeps;
+	} while (sleeps > 20 && --tries);
+	EXPECT_NE(0, tries);
+	/* It is the same request, and is granted as one. */
+	back(&e[0]);
+	EXPECT_EQ(-EAGAIN, ask(&e[0], false, 0));
+	EXPECT_TRUE(WAIT_FOR(granted(&e[1])));
+	end_close(&e[0]);
+	end_close(&e[1]);
+	world_remove(&w);
+}
+
 /* A forked child closes its copies of its parent's files, and nobody else's. */
 TEST(a_child_keeps_no_bell)
 {

@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -70,9 +69,10 @@ WRAP(int, ftruncate, (int fd, off_t n), (fd, n), -1, ENOSPC)
 WRAP(void *, mmap, (void *a, size_t n, int p, int f, int fd, off_t o), (a, n, p, f, fd, o),
      MAP_FAILED, ENOMEM)
 WRAP(int, eventfd, (unsigned int n, int f), (n, f), -1, EMFILE)
-WRAP(int, timerfd_create, (int c, int f), (c, f), -1, EMFILE)
 WRAP(int, epoll_create1, (int f), (f), -1, EMFILE)
-WRAP(int, epoll_wait, (int fd, struct epoll_event *e, int n, int t), (fd, e, n, t), -1, EINTR)
+WRAP(int, epoll_pwait2, (int fd, struct epoll_event *e, int n, const struct timespec *t,
+      const sigset_t *s),
+     (fd, e, n, t, s), -1, EINTR)
 WRAP(int, socket, (int d, int t, int p), (d, t, p), -1, EMFILE)
 WRAP(int, socketpair, (int d, int t, int p, int *v), (d, t, p, v), -1, EMFILE)
 WRAP(int, getsockopt, (int fd, int l, int o, void *v, socklen_t *n), (fd, l, o, v, n), -1, ENOBUFS)

@@ -30,7 +30,7 @@ $(call fuzzer,ulib-state,$(fuzz-state),-I.)
 
 # The daemon with calls that can be made to fail; fault-wrap.c has the same list.
 faulty := malloc calloc realloc strdup open_memstream fopen fclose accept4 memfd_create ftruncate mmap \
-	eventfd timerfd_create epoll_create1 epoll_wait epoll_ctl socket socketpair getsockopt recvmsg recv \
+	eventfd epoll_create1 epoll_pwait2 epoll_ctl socket socketpair getsockopt recvmsg recv \
 	sendmsg send read pread write fsync rename fstatat poll pthread_create open openat fcntl syscall
 $(call program,tests/gpushared/faulty-gpushared,$(wildcard gpushared/*.c) ulib/user-socket.c tests/gpushared/fault-wrap.c,\
 	$(contract-lib) $(core-lib) -lpthread $(addprefix -Wl$(comma)--wrap=,$(faulty)))

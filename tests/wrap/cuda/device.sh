@@ -10,7 +10,7 @@ printf '%s\n' "$out" | awk '
 	BEGIN {
 		most["total,tenants=1"] = most["total,tenants=2"] = 4
 		most["total,tenants=4"] = most["total,tenants=8"] = 4
-		most["wake-ups,0.2ms"] = most["wake-ups,1ms"] = 30
+		most["wake-ups,0.2ms"] = most["wake-ups,1ms"] = 12
 		most["front,cut"] = most["front,few-long-blocks"] = 250
 		most["front,whole"] = 500
 		most["start-cpu"] = 4

@@ -11,7 +11,7 @@ way() {
 	files=$(mktemp -d "$dir/way.XXXX")
 	inside out timeout 30 "$intruder" "$1" $node "$files" 2>"$dir/err"
 }
-on() { gives 0 gate on --below="$us" --nodes=$node "$@"; }
+on() { gives 0 gate on --below="$us" --nodes=$node; }
 refused() { "$ctl" -j gate status --below="$us" | jq .refused; }
 
 start_daemon

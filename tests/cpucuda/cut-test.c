@@ -101,10 +101,6 @@ static const struct refusal refusals[] = {
 	{ "func_exit", GSX_BIT(GSX_WORKERS), GSX_EXIT_IN_FUNCTION },
 	{ "func_exit_barrier", GSX_BIT(GSX_WORKERS), GSX_EXIT_IN_FUNCTION },
 	{ "func_shuffle", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
-	{ "partial_warp", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
-	{ "aggregated", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
-	{ "block_sum", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
-	{ "lanes_leave", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
 	{ "producer_consumer", GSX_BIT(GSX_WORKERS), GSX_BARRIER_FORM },
 	{ "bulk_copy", GSX_BIT(GSX_WORKERS), GSX_ASYNC_STATE },
 };
@@ -268,7 +264,8 @@ static void planted(const char *from, const char *to, const char *variant)
 	buffers(&d);
 	if (found_in("barrier.cu", &p, how, sizeof(how)) ||
 	    found_in("simple.cu", &p, how, sizeof(how)) ||
-	    found_in("funcs.cu", &p, how, sizeof(how)))
+	    found_in("funcs.cu", &p, how, sizeof(how)) ||
+	    found_in("leave.cu", &p, how, sizeof(how)))
 		printf("# found by %s\n", how);
 	else
 		test_fail("%s in %s: %s", p.done ? "planted and not found" :
@@ -302,5 +299,10 @@ PLANT(workers_deaf_to_the_stop, "__gsx_workers", "setp.ne.u32 %gsx_p1, %gsx_r3, 
 PLANT(workers_lose_count, "__gsx_workers", "red.global.add.u32 [%gsx_d1], 1;", "")
 PLANT(workers_stay_in_the_books, "__gsx_workers",
       "red.global.add.u32 [%gsx_d1+128], 0xffffffff;", "")
+PLANT(workers_forget_who_left, "__gsx_workers", "vote.sync.ballot.b32 %gsx_live, ",
+      "vote.sync.ballot.b32 %gsx_mask, ")
+PLANT(workers_take_stayers_for_gone, "__gsx_workers", "vote.sync.ballot.b32 %gsx_live, !",
+      "vote.sync.ballot.b32 %gsx_live, ")
+PLANT(workers_remember_the_last_blocks_lanes, "__gsx_workers", "mov.b32 %gsx_live, -1;", "")
 
 TEST_MAIN()

@@ -29,12 +29,21 @@ enum spread {
 	DIFFERS
 };
 
+/* What lanes that end early ask of a statement in the workers' loop. */
+enum lane_mark {
+	MARK_NONE,
+	MARK_NARROW,		/* its mask, to those that are left */
+	MARK_STAYS_IF,		/* a branch; before it they say who stays: who takes it, */
+	MARK_STAYS_UNLESS	/* or who doesn't */
+};
+
 struct early_exits {
-	uint32_t barrier_line;	/* 0, or a branch after which some are done and others
-				 * still meet a barrier
-				 */
-	uint32_t warp_line;	/* the same with a warp-wide operation */
-	bool needs_rows;	/* warp_line is 0 only if warps don't straddle rows */
+	bool parks;		/* some may be done and others still meet a barrier */
+	uint32_t warp_line;	/* 0, or why that can't be with a warp-wide operation */
+	const char *warp_why;
+	bool needs_rows;	/* it can only if warps don't straddle rows */
+	uint32_t vote_line;	/* 0, or the first branch that lanes vote at */
+	uint8_t *marks;		/* then, enum lane_mark of each statement; to be freed */
 };
 
 /* 0, -ENOMEM */
@@ -44,7 +53,10 @@ void cfg_free(struct cfg *g);
 /* spread of each block's branch, into branch[n]; 0 or -ENOMEM */
 int spread_find(const struct cfg *g, const struct ptx_module *m, const struct ptx_function *f,
 		uint8_t *branch);
+/* 0, -ENOMEM */
 int early_exits_find(struct early_exits *e, const struct cfg *g, const struct ptx_module *m,
 		     const struct ptx_function *f, const struct module_facts *mf);
+/* Where the mask of a warp-wide operation stands in the text, 0: in no form that's known. */
+uint32_t warp_mask_begin(const struct ptx_module *m, const struct ptx_stmt *s, uint32_t *end);
 
 #endif

@@ -130,16 +130,16 @@ static int by_flow(struct report *r, const struct ptx_function *f,
 		err = early_exits_find(&e, &g, r->j->m, f, &r->j->facts);
 	if (!err && r->k->modes & WORKERS) {
 		if (e.warp_line)
-			refuse(r, GSX_WARP_AFTER_EXIT, WORKERS, e.warp_line,
-			       "lanes may end here before a warp-wide operation of the others");
-		if (e.barrier_line && facts->all & FACT(F_BARRIER_FORM))
+			refuse(r, GSX_WARP_AFTER_EXIT, WORKERS, e.warp_line, e.warp_why);
+		if (e.parks && facts->all & FACT(F_BARRIER_FORM))
 			refuse(r, GSX_BARRIER_FORM, WORKERS, facts->line[F_BARRIER_FORM],
 			       "a barrier of a form in which threads that returned can't wait");
-		if (e.barrier_line && facts->all & FACT(F_INDIRECT) &&
+		if (e.parks && facts->all & FACT(F_INDIRECT) &&
 		    indirect->all & FACT(F_BARRIER))
 			refuse(r, GSX_BARRIER_FORM, WORKERS, indirect->line[F_BARRIER],
 			       "a barrier in a function that is called through a pointer");
-		p->parks = e.barrier_line;
+		p->parks = e.parks;
+		p->marks = e.marks;
 		if (e.needs_rows)
 			r->k->needs |= GSX_NEEDS_ROWS;
 	}

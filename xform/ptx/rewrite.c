@@ -292,9 +292,31 @@ static void share(struct writer *w, const struct ptx_stmt *s)
 	say(w->o, "%.*s %.*s, %%gsx_v0;", (int)o->text.len, o->text.s, (int)sym->len, sym->s);
 }
 
-enum action { KEEP, DROP, READ, CALL, LEAVE, MEET, SHARE };
+/* Before lanes part: who stays. Whoever goes never needs to know. */
+static void vote(struct writer *w, const struct ptx_stmt *s, enum lane_mark mark)
+{
+	const struct ptx_symbol *sym = &w->m->syms[w->m->operands[s->pred].sym];
 
-static enum action action_of(const struct writer *w, uint32_t i, uint32_t end)
+	say(w->o, "vote.sync.ballot.b32 %%gsx_live, %s%.*s, %%gsx_live;\n\t",
+	    s->pred_not == (mark == MARK_STAYS_IF) ? "!" : "", (int)sym->len, sym->s);
+}
+
+/* A warp-wide operation of those in its mask that are left. */
+static void narrow(struct writer *w, const struct ptx_stmt *s)
+{
+	uint32_t end, mask = warp_mask_begin(w->m, s, &end);
+
+	say(w->o, "and.b32 %%gsx_mask, ");
+	copy(w, mask, end);
+	say(w->o, ", %%gsx_live;\n\t");
+	copy(w, s->begin, mask);
+	say(w->o, "%%gsx_mask;");
+}
+
+enum action { KEEP, DROP, READ, CALL, LEAVE, MEET, SHARE, NARROW };
+
+static enum action action_of(const struct writer *w, uint32_t i, uint32_t end,
+			     enum lane_mark mark)
 {
 	const struct ptx_stmt *s = &w->m->stmts[i];
 	const struct ptx_opcode *o;
@@ -308,6 +330,8 @@ static enum action action_of(const struct writer *w, uint32_t i, uint32_t end)
 		return SHARE;
 	if (w->kept)
 		return KEEP;
+	if (mark == MARK_NARROW)
+		return NARROW;
 	o = ptx_opcode(w->m, s);
 	switch (o->op) {
 	case PTX_OP_mov:
@@ -331,12 +355,19 @@ static enum action action_of(const struct writer *w, uint32_t i, uint32_t end)
 static void body(struct writer *w, const struct ptx_function *f)
 {
 	uint32_t i, end = f->body + f->n_body, at = f->body_begin, callee;
+	enum lane_mark mark;
 	enum action action;
 
 	for (i = f->body; i < end; i++) {
 		const struct ptx_stmt *s = &w->m->stmts[i];
 
-		action = action_of(w, i, end);
+		mark = w->marks ? w->marks[i - f->body] : MARK_NONE;
+		if (mark == MARK_STAYS_IF || mark == MARK_STAYS_UNLESS) {
+			copy(w, at, s->begin);
+			at = s->begin;
+			vote(w, s, mark);
+		}
+		action = action_of(w, i, end, mark);
 		if (action == KEEP)
 			continue;
 		copy(w, at, s->begin);
@@ -351,6 +382,8 @@ static void body(struct writer *w, const struct ptx_function *f)
 			say(w->o, "bra $gsx_done;");
 		} else if (action == SHARE) {
 			share(w, s);
+		} else if (action == NARROW) {
+			narrow(w, s);
 		} else if (action == MEET) {
 			write_parked_barrier(w, s);
 		}
@@ -387,6 +420,8 @@ static void entry(struct writer *w, const struct ptx_function *f, const struct g
 	directives(w, f, cap);
 	say(w->o, "{");
 	write_prologue(w);
+	if (w->marks)	/* lanes of the block's warps that are left; none is gone */
+		say(w->o, "\t.reg .b32 %%gsx_live, %%gsx_mask;\n\tmov.b32 %%gsx_live, -1;\n");
 	body(w, f);
 	write_epilogue(w);
 	say(w->o, "\n}\n");
@@ -473,6 +508,7 @@ void write_variants(struct job *j, const struct gsx_kernel *kernels)
 			w.ids = f->all & READS_ANY_ID;
 			w.parks = p->parks && mode == GSX_WORKERS;
 			w.two_rounds = w.parks && (p->two_rounds);
+			w.marks = mode == GSX_WORKERS ? p->marks : NULL;
 			w.copies_in_flight = f->all & FACT(F_COPIES);
 			entry(&w, &j->m->functions[p->function], &kernels[i]);
 		}

@@ -175,6 +175,8 @@ static int transform(const struct ptx_module *m, const struct gsx_options *opt, 
 	if (!err && opt->modes)
 		err = write_module(&j, res);
 	facts_free(&j.facts);
+	for (i = 0; i < j.n_plans; i++)
+		free(j.plans[i].marks);
 	free(j.plans);
 	free(j.copies);
 	free(j.seen);

@@ -35,6 +35,7 @@ struct plan {
 	uint32_t modes;
 	bool parks;
 	bool two_rounds;	/* each barrier takes two, see prologue.c */
+	uint8_t *marks;		/* enum lane_mark of each statement, or NULL */
 };
 
 /* What was found and decided about a module. */

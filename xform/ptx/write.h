@@ -15,6 +15,7 @@ struct writer {
 	uint32_t ids;		/* which of the grid's registers are read, also below */
 	bool parks, two_rounds;
 	bool copies_in_flight;	/* cp.async */
+	const uint8_t *marks;	/* enum lane_mark of each statement, or NULL */
 };
 
 /* prologue.c */

@@ -21,8 +21,9 @@ result() {
 	fi
 }
 
-"$tool" "$ptx" >"$dir/out" 2>&1 &&
-	grep -q "^ *no workers (warp-after-exit): $ptx:[0-9]*: " "$dir/out"
+refused=tests/corpus/ptx/sm_75/funcs.ptx
+"$tool" "$refused" >"$dir/out" 2>&1 &&
+	grep -q "^ *no workers (warp-after-exit): $refused:[0-9]*: " "$dir/out"
 result "a refusal has its reason and line" $?
 
 "$tool" -o "$dir/x.ptx" "$ptx" >"$dir/out" 2>&1 && grep -q 'entry warp_matrix__gsx_workers' "$dir/x.ptx" &&

@@ -223,8 +223,21 @@ TEST(refused_as_workers)
 		GSX_BARRIER_FORM, WORKERS, 5);
 	/* a constant as what is reduced can't be carried through two rounds */
 	refused(KERNEL LEAVE "bar.red.popc.u32 %r5, 0, 1;\n" DONE, GSX_BARRIER_FORM, WORKERS, 11);
-	refused(KERNEL LEAVE "shfl.sync.down.b32 %r1, %r1, 1, 31, -1;\n" DONE,
-		GSX_WARP_AFTER_EXIT, WORKERS, 10);
+	/* no mask, an operation in what is called or of some lanes */
+	refused(KERNEL LEAVE "shfl.down.b32 %r1, %r1, 1, 31;\n" DONE, GSX_WARP_AFTER_EXIT, WORKERS, 11);
+	refused(HEAD ".func f {\n.reg .pred %p<3>;\nvote.sync.any.pred %p1, %p2, -1;\nret; }\n"
+		".entry k(.param .u64 a, .param .u32 n)\n{\n" REGS LEAVE "call f;\n" DONE,
+		GSX_WARP_AFTER_EXIT, WORKERS, 15);
+	refused(KERNEL LEAVE "@%p2 shfl.sync.down.b32 %r1, %r1, 1, 31, -1;\n" DONE,
+		GSX_WARP_AFTER_EXIT, WORKERS, 11);
+	/* lanes that would have to come to a vote wait for what another lane does after it */
+	refused(KERNEL LEAVE "W: ld.volatile.global.u32 %r3, [%d1];\nsetp.eq.u32 %p2, %r3, 0;\n"
+		"@%p2 bra W;\nshfl.sync.down.b32 %r1, %r1, 1, 31, -1;\n" DONE,
+		GSX_WARP_AFTER_EXIT, WORKERS, 13);
+	/* sides of a branch that end apart, one of them in an operation of the whole warp */
+	refused(KERNEL "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 30;\n@%p1 bra ELSE;\n"
+		"vote.sync.any.pred %p2, %p3, -1;\nbra END;\n"
+		"ELSE: vote.sync.any.pred %p2, %p3, %r2;\n" DONE, GSX_WARP_AFTER_EXIT, WORKERS, 9);
 	refused(KERNEL "bar.sync 0;\nbrx.idx %r1, %r2;\nret;\n}\n", GSX_UNKNOWN_FLOW, WORKERS, 8);
 }
 
@@ -274,8 +287,10 @@ TEST(early_returns_park)
 	/* and one with a counter that is the same for all, behind an early return */
 	k = good(KERNEL LEAVE "mov.u32 %r2, 0;\nL: add.u32 %r2, %r2, 1;\nvote.sync.any.pred %p2, %p3, -1;\n"
 		 "setp.lt.u32 %p4, %r2, 5;\n@%p4 bra L;\n" DONE);
-	EQ(ALL & ~WORKERS, k->modes);
-	EQ(10, k->refusals[0].line);
+	EQ(ALL, k->modes);
+	EXPECT_TRUE(has("vote.sync.ballot.b32 %gsx_live, !%p1, %gsx_live;\n\t@%p1 bra END;"));
+	EXPECT_TRUE(has("and.b32 %gsx_mask, -1, %gsx_live;\n\t"
+			"vote.sync.any.pred %p2, %p3, %gsx_mask;"));
 	gsx_result_free(&r);
 	/* a value that the branch decides on is different even if each side's isn't */
 	k = good(KERNEL "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 0;\nmov.u32 %r2, 5;\n@%p1 bra L;\n"
@@ -315,9 +330,15 @@ TEST(whole_warps_may_leave)
 		 "shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE);
 	EQ(ALL, k->modes);
 	EQ(GSX_NEEDS_ROWS, k->needs);
+	EXPECT_FALSE(has("%gsx_live"));
 	gsx_result_free(&r);
-	refused(KERNEL "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 30;\n@%p1 bra END;\n"
-		"shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE, GSX_WARP_AFTER_EXIT, WORKERS, 9);
+	/* the end of one leaves: it says so */
+	k = good(KERNEL "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 30;\n@%p1 bra END;\n"
+		 "shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE);
+	EQ(ALL, k->modes);
+	EQ(0, k->needs);
+	EQ(1, count("vote.sync.ballot.b32 %gsx_live, !%p1, %gsx_live;"));
+	gsx_result_free(&r);
 	k = good(KERNEL "mov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 5;\nsetp.ne.s32 %p1, %r2, 0;\n@%p1 bra END;\n"
 		 "shfl.sync.down.b32 %r7, %r1, 1, 31, -1;\n" DONE);
 	EQ(GSX_NEEDS_ROWS, k->needs);

@@ -8,3 +8,4 @@ checkdeps-y += $(addprefix $(O)/tests/hostile/,suite attacks)
 alone-y += tests/hostile/daemon.sh $(O)/tests/hostile/attacks $(if $(wildcard Kbuild),tests/hostile/module-vm.sh)
 tests-y += $(if $(wildcard Kbuild),tests/hostile/attacks-vm.sh)
 bench-y += hostile:tests/hostile/table
+full-y += $(if $(wildcard Kbuild),tests/hostile/podman-vm.sh)

@@ -416,7 +416,7 @@ TEST(kill_after_kills)
 			pause();
 	}
 	c = client_new(device);
-	EXPECT_TRUE(EVENTUALLY(blocked(pid)));
+	EXPECT_TRUE(EVENTUALLY(device_of(&c).holders));
 	EXPECT_EQ(0, acquire(&c, 0, 10000));
 	EXPECT_EQ(128 + SIGKILL, reap(pid));
 	device_remove(device);

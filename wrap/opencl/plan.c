@@ -2,7 +2,7 @@
 /* How a launch that was deferred goes: whole, in slices, or by workers. */
 #include "shadow.h"
 
-static const char crowd[] = "PoCL before 6.0 may abort if launches in more than two queues are cut";
+static const char crowd[] = "PoCL before 6.0 may abort if launches in many queues are cut";
 
 bool gs_launch_is_long(struct gs_device *device, const struct gs_launch *launch)
 {

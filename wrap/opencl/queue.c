@@ -55,9 +55,10 @@ static bool runs_inside(const struct gs_queue *queue)
  * PoCL compiles a kernel anew for a wider grid than before, and for an offset. It counts
  * who runs which form; but until 6.0, the end of a launch is taken from the form that was
  * used last, whichever it ran, and at less than nothing PoCL aborts. Two are counted a
- * launch, so that it takes three in flight. A program may do that by itself, but pieces are
- * of many widths where its launches are of one. So where three of them could be in
- * flight at once, in all of the process, none is cut.
+ * launch, so that it takes three in flight; on two devices, whose threads don't wait for each
+ * other, two were seen to do. A program may do that by itself, but pieces are of many widths
+ * where its launches are of one. So where so many could be in flight at once, in all of the
+ * process, none is cut.
  */
 static uint32_t lanes_of(const struct gs_queue *queue)
 {
@@ -74,6 +75,23 @@ static uint32_t lanes_of(const struct gs_queue *queue)
 bool gs_queue_in_crowd(const struct gs_queue *queue)
 {
 	return queue->lanes && __atomic_load_n(&lanes, __ATOMIC_RELAXED) > LANES_SAFE;
+}
+
+static void lanes_add(struct gs_queue *queue)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static cl_device_id device;
+
+	queue->lanes = lanes_of(queue);
+	if (!queue->lanes)
+		return;
+	pthread_mutex_lock(&lock);
+	if (!__atomic_load_n(&lanes, __ATOMIC_RELAXED))
+		device = queue->id;
+	else if (queue->id != device)
+		queue->lanes = LANES_SAFE + 1;
+	__atomic_add_fetch(&lanes, queue->lanes, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
 }
 
 static void queue_add(cl_command_queue handle)
@@ -106,8 +124,7 @@ static void queue_add(cl_command_queue handle)
 	queue->device = gs_device_of(queue->id);
 	queue->pocl = gs_device_is_pocl(queue->id);
 	queue->at_once = runs_inside(queue);
-	queue->lanes = lanes_of(queue);
-	__atomic_add_fetch(&lanes, queue->lanes, __ATOMIC_RELAXED);
+	lanes_add(queue);
 	gs_object_add(&queue->object, GS_QUEUE, handle, queue_end);
 }
 

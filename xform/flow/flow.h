@@ -5,18 +5,20 @@
  * A reader tells what it has read: blocks in the order of the text, in each its
  * instructions (struct flow_op) with the values that they use and define, and the edges
  * between blocks. A value is a number of the reader's, an id of SPIR-V; it may have several
- * definitions. Nothing here knows an opcode. SPIR-V's reader tells; PTX's doesn't yet, and
- * has a stricter rule of its own (xform/ptx/waits.c).
+ * definitions. Nothing here knows an opcode.
  *
  *	flow_begin(&f, value, n, limit);
  *	for each block: flow_block(&f); for each instruction of it:
  *		op = flow_op(&f, place); op->flags |= ...; flow_use(&f, a); flow_def(&f, r);
  *	for each block, in their order: flow_edge(&f, b, to);
- *	flow_waits(&f, &w);
+ *	flow_close(&f);
+ *	flow_waits(&f, gives, &w); flow_find_ipdoms(&f);
  *	flow_end(&f);
  *
- * Errors stick in @err, and all goes to its end. Work is limited: beyond FLOW_STEPS @lost
- * is set, and the worst is assumed.
+ * Who asks for post-dominators alone tells no instructions.
+ *
+ * Errors stick in @err, and all goes to its end. Work is limited: beyond FLOW_STEPS for
+ * one question @lost is set, and the worst is to be assumed.
  */
 #ifndef GSX_FLOW_H
 #define GSX_FLOW_H
@@ -36,6 +38,7 @@
 #define FLOW_COUNTS	0x00010u	/* adds a constant of @step's sign to what they change */
 #define FLOW_TRIES	0x00020u	/* a call that gives what such an exchange found */
 #define FLOW_GIVES	0x00040u	/* may put back what an exchange elsewhere looks for */
+#define FLOW_WRITES	0x00080u	/* to where others see it, who knows what; a call */
 /* and then what it does with values: */
 #define FLOW_MAYBE	0x00100u	/* only sometimes, or to a part: else old values stay */
 #define FLOW_COPIES	0x00200u	/* gives its first use as it is */
@@ -50,6 +53,7 @@
 #define FLOW_ADDS	0x40000u	/* its uses, which may be its own value of before */
 #define FLOW_BRANCH	0x80000u	/* to the first of two edges where its first use is true */
 #define FLOW_CONTRARY	0x100000u	/* to the first where the use is false */
+#define FLOW_RISES	0x200000u	/* where its uses rise, so does what it gives */
 
 /* Kinds of memory, a bit each, that are taken as a whole; this one only by what polls give. */
 #define FLOW_FAR	0x80u
@@ -59,8 +63,10 @@ struct flow_op {
 	uint32_t place;		/* the reader's word for where it stands */
 	uint32_t first;		/* into flow.refs: its uses, then its definitions */
 	uint32_t n_uses, n_defs;
-	uint32_t expects, puts;	/* FLOW_SWAPS; FLOW_NONE: a number */
+	uint32_t expects;	/* FLOW_SWAPS; FLOW_NONE: not known, as a number isn't */
+	uint32_t puts;		/* the same of what it writes to where others see it, if it does */
 	uint32_t address;	/* of what it reads from memory; FLOW_NONE: not known */
+	uint64_t part;		/* of what lies there: an offset, a width, as the reader likes */
 	uint64_t alike;		/* those of one number give the same of the same uses; 0: of none */
 	int8_t step;		/* FLOW_COUNTS: 1 or -1 */
 	uint8_t from, to;	/* kinds of memory that it reads and writes */
@@ -79,8 +85,10 @@ struct flow_value {
 struct flow_block {
 	uint32_t op, n_ops;
 	uint32_t edge, n_edges;	/* into flow.edges: where it goes to */
-	uint32_t n_in, in;	/* ways in, one of the blocks that come here */
+	uint32_t in, n_in;	/* into flow.ins: the blocks that come here */
 	uint32_t loop;		/* the same for blocks that reach each other */
+	uint32_t ipdom;		/* the nearest that all ways from here to the end pass */
+	uint32_t order;		/* flow_find_ipdoms()'s */
 	bool in_loop, mark, seen;
 };
 
@@ -94,11 +102,12 @@ struct flow {
 	uint32_t *refs, n_refs;
 	uint32_t *next;		/* of a definition: the value's next one, as flow_value.maker */
 	uint32_t *edges, n_edges;
+	uint32_t *ins;
 	uint32_t *stack, *work;	/* of n + 1 */
 	uint32_t cap_blocks, cap_ops, cap_refs, cap_edges;
 	uint32_t steps, stamp;
 	size_t memory, limit;
-	uint8_t kinds, tried;	/* of memory: it holds what polls gave, what exchanges found */
+	uint8_t held[8];	/* per kind of memory: the marks of what lies there */
 	bool changed, lost;
 	int err;		/* 0, -ENOMEM, -E2BIG */
 };
@@ -129,11 +138,16 @@ static inline bool flow_step(struct flow *f, uint32_t n)
 	return !f->lost;
 }
 
-/* graph.c: ways in, and which definitions a value has. */
+/* All is told. false: after an error, or if there is no block. */
 bool flow_close(struct flow *f);
 /*
+ * flow_block.ipdom: the number of a block; flow.n is the function's end; FLOW_NONE: it isn't
+ * reached from there.
+ */
+void flow_find_ipdoms(struct flow *f);
+/*
  * flow_block.loop and .in_loop, over the edges and blocks that are left. @kept: of each
- * edge, of each block; NULL: all.
+ * edge, of each block; NULL: all, as it is after flow_close().
  */
 void flow_find_loops(struct flow *f, const bool *kept_edge, const bool *kept_block);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Blocks, their instructions, the edges between them, and loops. */
+/* Blocks, their instructions, the edges between them, loops, and post-dominators. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,7 @@ void flow_end(struct flow *f)
 	free(f->refs);
 	free(f->next);
 	free(f->edges);
+	free(f->ins);
 	free(f->stack);
 }
 
@@ -128,34 +129,50 @@ static void find_makers(struct flow *f)
 	}
 }
 
+/* Who comes to each block. */
+static void turn_round(struct flow *f)
+{
+	uint32_t i, e, at = 0;
+
+	for (e = 0; e < f->n_edges; e++)
+		f->blocks[f->edges[e]].n_in++;
+	for (i = 0; i <= f->n; i++) {
+		f->blocks[i].in = at;
+		at += f->blocks[i].n_in;
+		f->blocks[i].n_in = 0;
+	}
+	for (i = 0; i < f->n; i++)
+		for (e = f->blocks[i].edge; e < f->blocks[i].edge + f->blocks[i].n_edges; e++) {
+			struct flow_block *to = &f->blocks[f->edges[e]];
+
+			f->ins[to->in + to->n_in++] = i;
+		}
+}
+
 bool flow_close(struct flow *f)
 {
-	size_t more = (2 * (size_t)f->n_refs + 1) * sizeof(*f->next) +
-		      2 * ((size_t)f->n + 1) * sizeof(*f->stack);
-	uint32_t i, e;
+	size_t refs = 2 * (size_t)f->n_refs + 1, ins = (size_t)f->n_edges + 1;
+	size_t stack = 2 * ((size_t)f->n + 1);
 
 	if (f->err || !f->n)
 		return false;
-	if (more > f->limit - f->memory) {
+	if ((refs + ins + stack) * sizeof(uint32_t) > f->limit - f->memory) {
 		f->err = -E2BIG;
 		return false;
 	}
-	f->next = malloc((2 * (size_t)f->n_refs + 1) * sizeof(*f->next));
-	f->stack = malloc(2 * ((size_t)f->n + 1) * sizeof(*f->stack));
-	if (!f->next || !f->stack) {
+	f->next = malloc(refs * sizeof(*f->next));
+	f->ins = malloc(ins * sizeof(*f->ins));
+	f->stack = malloc(stack * sizeof(*f->stack));
+	if (!f->next || !f->ins || !f->stack) {
 		f->err = -ENOMEM;
 		return false;
 	}
 	f->work = f->stack + f->n + 1;
 	f->blocks[f->n] = (struct flow_block){ .op = f->n_ops };
 	find_makers(f);
-	for (i = 0; i < f->n; i++)
-		for (e = f->blocks[i].edge; e < f->blocks[i].edge + f->blocks[i].n_edges; e++) {
-			f->blocks[f->edges[e]].n_in++;
-			f->blocks[f->edges[e]].in = i;
-		}
-	f->blocks[0].n_in++;	/* the function's beginning */
-	return true;
+	turn_round(f);
+	flow_find_loops(f, NULL, NULL);
+	return !f->err;
 }
 
 struct components {
@@ -254,4 +271,77 @@ void flow_find_loops(struct flow *f, const bool *kept_edge, const bool *kept_blo
 	}
 	mark_loops(&c);
 	free(c.index);
+}
+
+/* Numbers the blocks as a walk against the edges, from the end, leaves them: f->work. */
+static uint32_t number_blocks(struct flow *f, uint32_t *at)
+{
+	uint32_t depth = 0, n = 0, i;
+
+	f->stack[depth++] = f->n;
+	f->blocks[f->n].order = 0;
+	while (depth) {
+		struct flow_block *b = &f->blocks[f->stack[depth - 1]];
+
+		if (at[b - f->blocks] == b->n_in) {
+			b->order = n;
+			f->work[n++] = f->stack[--depth];
+			continue;
+		}
+		i = f->ins[b->in + at[b - f->blocks]++];
+		if (f->blocks[i].order == FLOW_NONE) {
+			f->blocks[i].order = 0;
+			f->stack[depth++] = i;
+		}
+	}
+	return n;
+}
+
+/* The nearest that is passed from both. */
+static uint32_t meet(struct flow *f, uint32_t a, uint32_t b)
+{
+	while (a != b && flow_step(f, 1)) {
+		if (f->blocks[a].order < f->blocks[b].order)
+			a = f->blocks[a].ipdom;
+		else
+			b = f->blocks[b].ipdom;
+	}
+	return a;
+}
+
+/*
+ * As in 'A Simple, Fast Dominance Algorithm' (Cooper, Harvey, Kennedy), against the edges.
+ */
+void flow_find_ipdoms(struct flow *f)
+{
+	uint32_t *at = calloc((size_t)f->n + 1, sizeof(*at)), n, i, e, best;
+	bool changed = true;
+
+	f->steps = 0;
+	f->lost = false;
+	if (!at) {
+		f->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i <= f->n; i++)
+		f->blocks[i].order = f->blocks[i].ipdom = FLOW_NONE;
+	n = number_blocks(f, at);
+	free(at);
+	f->blocks[f->n].ipdom = f->n;
+	while (changed && flow_step(f, f->n_edges)) {
+		changed = false;
+		for (i = n - 1; i-- > 0;) {
+			struct flow_block *b = &f->blocks[f->work[i]];
+
+			best = FLOW_NONE;
+			for (e = b->edge; e < b->edge + b->n_edges; e++) {
+				uint32_t to = f->edges[e];
+
+				if (f->blocks[to].ipdom != FLOW_NONE)
+					best = best == FLOW_NONE ? to : meet(f, best, to);
+			}
+			changed |= best != b->ipdom;
+			b->ipdom = best;
+		}
+	}
 }

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
-# What a reader asks about a function's flow: SPIR-V's; PTX's has rules of its own yet.
+# What the readers of PTX and SPIR-V ask about a function's flow.
 flow-c := $(addprefix xform/flow/,graph.c waits.c)

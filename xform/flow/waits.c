@@ -23,23 +23,33 @@
  *   If what is left never ends (while (y == e)), that waits for another thread, too.
  *   Circles that another branch leaves in the end, as one round all that by a number of
  *   turns, don't count.
- * - A counter that is moved on by a constant (a ticket of a queue). In the end it is
- *   beyond what it is compared with; and so is decided what follows: `while (add(q, 1) <
- *   n)` ends, and `while (add(lock, 1) != 0)` doesn't.
+ * - A counter that is moved on by a constant (a ticket of a queue), and in its loop by
+ *   nothing else. In the end it is beyond what it is compared with; and so is decided what
+ *   follows: `while (add(q, 1) < n)` ends, and `while (add(lock, 1) != 0)` doesn't. What is
+ *   made of a counter otherwise (`while (add(readers, 2) & 1)`) tells what others did as a
+ *   poll does, unless the loop is left by something else. If one thread takes the ticket
+ *   for all, it comes through memory, or with others' sums; then we only trust it to leave
+ *   the loop, not to stay in.
  * - A claim: a compare-and-exchange at another address each time, as a hash table takes
  *   the first free place. If nothing in the function can free one, it waits for none.
  *
+ * A loop without a poll of its own waits for nobody, whatever it goes by.
+ *
  * LIMIT. That each way round reads anew is asked of all reads together, not of each way by
  * itself: a loop that reads on both of two ways and takes each time what it read on the other
- * one, a turn ago, passes for a retry.
+ * one, a turn ago, passes for a retry. And a place that is freed by a sum, or by a value that
+ * isn't written as it is looked for, passes for one that none can free.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "flow.h"
 
-enum { POLLED = 1, TRIED = 2 };			/* marks of values */
-enum { RETRY = 1, CLAIM = 2, WATCHED = 4 };	/* of instructions; watched: by a retry */
+/* Marks of values. The last two: it is a counter that rises or falls. */
+enum { POLLED = 1, TRIED = 2, COUNTED = 4, UP = 8, DOWN = 16 };
+#define DIRECTION	(UP | DOWN)
+/* Of instructions. Watched: by a retry; unsteady: a counter that is moved back, too. */
+enum { RETRY = 1, CLAIM = 2, WATCHED = 4, UNSTEADY = 8 };
 /* What a value is in the end, with all others stopped. */
 enum { END_NOT_ASKED, END_OPEN, END_TRUE, END_FALSE };
 
@@ -92,8 +102,10 @@ static struct origin origin_of(struct flow *f, uint32_t value, uint32_t at)
 
 		if (!v->maker)
 			return (struct origin){ value, FLOW_NONE };
-		def = v->made == 1 ? f->next[2 * (v->maker - 1) + 1] :
-				     last_def(f, value, block, at);
+		def = f->next[2 * (v->maker - 1) + 1];
+		/* One that comes later is of a turn before. */
+		if (v->made != 1 || def >= at)
+			def = last_def(f, value, block, at);
 		if (def != FLOW_NONE) {
 			const struct flow_op *op = &f->ops[def];
 
@@ -102,10 +114,10 @@ static struct origin origin_of(struct flow *f, uint32_t value, uint32_t at)
 			value = f->refs[op->first];
 			block = block_of(f, def);
 			at = def;
-		} else if (f->blocks[block].n_in == 1) {
-			if (!block)
+		} else if (f->blocks[block].n_in + !block == 1) {
+			if (!block)	/* the function begins there */
 				break;
-			block = f->blocks[block].in;
+			block = f->ins[f->blocks[block].in];
 			at = f->blocks[block].op + f->blocks[block].n_ops;
 		} else {
 			return (struct origin){ value, f->n_ops + block };
@@ -141,6 +153,15 @@ static bool same_value(struct flow *f, uint32_t v, uint32_t a, uint32_t w, uint3
 				depth + 1))
 			return false;
 	return true;
+}
+
+/* Are these two at one address? */
+static bool same_place(struct flow *f, uint32_t a, uint32_t b)
+{
+	const struct flow_op *x = &f->ops[a], *y = &f->ops[b];
+
+	return x->address < f->n_values && y->address < f->n_values && x->part == y->part &&
+	       same_value(f, x->address, a, y->address, b, 0);
 }
 
 /* Is instruction @at in the loop of @swap? Where that is in none, all are taken for it. */
@@ -180,8 +201,7 @@ static bool gives_fresh(struct flow *f, uint32_t at, uint32_t swap, uint32_t dep
 	uint32_t i, old = 0;
 
 	if (op->flags & READS_NEW) {
-		if (op->address >= f->n_values || op->flags & FLOW_TRIES ||
-		    !same_value(f, op->address, at, f->ops[swap].address, swap, 0))
+		if (op->flags & FLOW_TRIES || !same_place(f, at, swap))
 			return false;
 		f->blocks[block_of(f, at)].mark = true;
 		return true;
@@ -261,9 +281,21 @@ static bool changes(struct flow *f, uint32_t at)
 {
 	const struct flow_op *op = &f->ops[at];
 
-	if (op->expects == FLOW_NONE || op->puts == FLOW_NONE)
-		return op->expects != op->puts;
-	return !same(origin_of(f, op->expects, at), origin_of(f, op->puts, at));
+	return op->expects != FLOW_NONE && op->puts != FLOW_NONE &&
+	       !same_value(f, op->expects, at, op->puts, at, 0);
+}
+
+/* Does anything write what an exchange expects? */
+static bool is_freed(struct flow *f, uint32_t swap)
+{
+	struct origin expected = origin_of(f, f->ops[swap].expects, swap);
+	uint32_t i;
+
+	for (i = 0; i < f->n_ops && flow_step(f, 1); i++)
+		if (f->ops[i].puts != FLOW_NONE &&
+		    same(expected, origin_of(f, f->ops[i].puts, i)))
+			return true;
+	return f->lost;
 }
 
 static void find_retry(struct flow *f, uint32_t at)
@@ -310,7 +342,7 @@ static void find_claim(struct flow *f, uint32_t at, const uint32_t *sums, uint32
 {
 	uint32_t block = block_of(f, at), i;
 
-	if (!f->blocks[block].in_loop || !changes(f, at))
+	if (!f->blocks[block].in_loop || !changes(f, at) || is_freed(f, at))
 		return;
 	unmark(f);
 	for (i = 0; i < n_sums && !f->lost; i++) {
@@ -350,7 +382,7 @@ static void find_claims(struct flow *f)
 	bool gives = false, any = false;
 
 	for (i = 0; i < f->n_ops; i++) {
-		gives |= f->ops[i].flags & (FLOW_GIVES | FLOW_FENCE);
+		gives |= f->ops[i].flags & (FLOW_GIVES | FLOW_WRITES | FLOW_FENCE);
 		any |= f->ops[i].flags & FLOW_SWAPS && !(f->ops[i].mark & RETRY) &&
 			f->ops[i].address < f->n_values;
 	}
@@ -361,6 +393,26 @@ static void find_claims(struct flow *f)
 		if (f->ops[i].flags & FLOW_SWAPS && !(f->ops[i].mark & RETRY) &&
 		    f->ops[i].address < f->n_values)
 			find_claim(f, i, sums, n);
+}
+
+/* In a loop with something that may move it back, a counter needn't get beyond anything. */
+static void find_unsteady(struct flow *f, uint32_t at)
+{
+	const struct flow_op *op = &f->ops[at];
+	uint32_t in = block_of(f, at), loop = f->blocks[in].loop, i, k;
+
+	for (i = 0; f->blocks[in].in_loop && i < f->n && flow_step(f, 1); i++) {
+		const struct flow_block *b = &f->blocks[i];
+
+		for (k = b->op; b->loop == loop && k < b->op + b->n_ops && flow_step(f, 1); k++) {
+			const struct flow_op *o = &f->ops[k];
+			bool counts = o->flags & FLOW_COUNTS;
+
+			if (counts ? o->step != op->step : o->flags & (FLOW_GIVES | FLOW_SWAPS))
+				if (o->address == FLOW_NONE || same_place(f, k, at))
+					f->ops[at].mark |= UNSTEADY;
+		}
+	}
 }
 
 static uint8_t contrary(uint8_t end)
@@ -377,27 +429,32 @@ static bool is_success(struct flow *f, struct origin found, struct origin expect
 
 static bool is_counter(const struct flow *f, struct origin o)
 {
-	return o.value != FLOW_NONE && o.at < f->n_ops && f->ops[o.at].flags & FLOW_COUNTS;
+	return o.value != FLOW_NONE && o.at < f->n_ops && f->ops[o.at].flags & FLOW_COUNTS &&
+	       !(f->ops[o.at].mark & UNSTEADY);
+}
+
+/* A comparison with a counter. @first: that is its first use. */
+static uint8_t end_beyond(const struct flow_op *op, bool first, bool up)
+{
+	if (op->flags & (FLOW_EQUAL | FLOW_UNEQUAL))
+		return op->flags & FLOW_EQUAL ? END_FALSE : END_TRUE;
+	return (up == first) == !!(op->flags & FLOW_MORE) ? END_TRUE : END_FALSE;
 }
 
 static uint8_t end_of_compare(struct flow *f, uint32_t at)
 {
 	const struct flow_op *op = &f->ops[at];
 	struct origin a = { FLOW_NONE, 0 }, b = a;
-	bool up, equal = op->flags & FLOW_EQUAL;
 
 	if (op->n_uses)
 		a = origin_of(f, f->refs[op->first], at);
 	if (op->n_uses > 1)
 		b = origin_of(f, f->refs[op->first + 1], at);
 	if (op->flags & (FLOW_EQUAL | FLOW_UNEQUAL) && (is_success(f, a, b) || is_success(f, b, a)))
-		return equal ? END_TRUE : END_FALSE;
+		return op->flags & FLOW_EQUAL ? END_TRUE : END_FALSE;
 	if (is_counter(f, a) == is_counter(f, b))
 		return END_OPEN;
-	if (op->flags & (FLOW_EQUAL | FLOW_UNEQUAL))
-		return equal ? END_FALSE : END_TRUE;
-	up = is_counter(f, a) ? f->ops[a.at].step > 0 : f->ops[b.at].step < 0;
-	return up == !!(op->flags & FLOW_MORE) ? END_TRUE : END_FALSE;
+	return end_beyond(op, is_counter(f, a), f->ops[is_counter(f, a) ? a.at : b.at].step > 0);
 }
 
 static uint8_t end_of(struct flow *f, uint32_t at, uint32_t depth);
@@ -449,36 +506,39 @@ static uint8_t marks_of_own(const struct flow_op *op, bool fenced)
 {
 	if (op->flags & FLOW_SWAPS)
 		return op->mark & RETRY ? TRIED : op->mark & CLAIM ? 0 : POLLED;
+	if (op->flags & FLOW_COUNTS)
+		return op->mark & UNSTEADY ? POLLED : COUNTED | (op->step > 0 ? UP : DOWN);
 	if (op->flags & FLOW_POLLS || (op->flags & FLOW_READS && fenced))
 		return op->mark & WATCHED ? TRIED : POLLED;
-	if (op->flags & FLOW_TRIES || op->mark & WATCHED)
-		return op->flags & FLOW_COUNTS ? 0 : TRIED;
-	return 0;
+	return op->flags & FLOW_TRIES || op->mark & WATCHED ? TRIED : 0;
+}
+
+/* Gives a kind of memory or a value more marks. */
+static void add_marks(struct flow *f, uint8_t *to, uint8_t m)
+{
+	f->changed |= m & ~*to;
+	*to |= m;
 }
 
 static void mark(struct flow *f, struct flow_op *op, bool fenced)
 {
-	uint8_t m = marks_of_own(op, fenced) | marks_of_uses(f, op);
+	uint8_t m = marks_of_uses(f, op);
 	uint32_t i;
 
-	if (f->kinds & op->from)
-		m |= POLLED;
-	if (f->tried & op->from)
-		m |= TRIED;
-	if (m & POLLED && op->to & ~f->kinds) {
-		f->kinds |= op->to;
-		f->changed = true;
-	}
-	if (m & TRIED && op->to & ~FLOW_FAR & ~f->tried) {
-		f->tried |= op->to & ~FLOW_FAR;
-		f->changed = true;
-	}
-	for (i = op->first + op->n_uses; i < op->first + op->n_uses + op->n_defs; i++) {
-		struct flow_value *v = &f->value[f->refs[i]];
-
-		f->changed |= m & ~v->mark;
-		v->mark |= m;
-	}
+	if (!(op->flags & (FLOW_COPIES | FLOW_JOINS | FLOW_RISES)))
+		m &= ~DIRECTION;
+	/* What lies where a counter says, isn't one: it says another place each time. */
+	if (op->from && !(op->flags & FLOW_COPIES))
+		m &= ~(COUNTED | DIRECTION);
+	m |= marks_of_own(op, fenced);
+	for (i = 0; i < 8; i++)
+		if (op->from & 1u << i)
+			m |= f->held[i];
+	for (i = 0; i < 8; i++)
+		if (op->to & 1u << i)
+			add_marks(f, &f->held[i], 1u << i == FLOW_FAR ? m & POLLED : m);
+	for (i = op->first + op->n_uses; i < op->first + op->n_uses + op->n_defs; i++)
+		add_marks(f, &f->value[f->refs[i]].mark, m);
 }
 
 static void mark_all(struct flow *f, bool fenced)
@@ -537,19 +597,63 @@ static void find_ends(struct flow *f, const bool *kept)
 	}
 }
 
-/* Can another branch, that doesn't go by what others did, leave the circle? */
-static bool leaves_by_itself(const struct flow *f, const struct flow_block *b, const bool *kept)
+/* What a branch's use is in the end, if that is a comparison of what rises or falls. */
+static uint8_t end_by_marks(struct flow *f, uint32_t at)
+{
+	uint8_t a, b;
+	struct origin o = origin_of(f, f->ops[at].n_uses ? f->refs[f->ops[at].first] : FLOW_NONE,
+				    at);
+	const struct flow_op *op = o.value != FLOW_NONE && o.at < f->n_ops ? &f->ops[o.at] : NULL;
+
+	if (!op || op->n_uses < 2 || op->flags & FLOW_MAYBE ||
+	    !(op->flags & (FLOW_EQUAL | FLOW_UNEQUAL | FLOW_LESS | FLOW_MORE)))
+		return END_OPEN;
+	a = f->value[f->refs[op->first]].mark & DIRECTION;
+	b = f->value[f->refs[op->first + 1]].mark & DIRECTION;
+	if (!a == !b || (a | b) == DIRECTION)
+		return END_OPEN;
+	return end_beyond(op, a, (a | b) == UP);
+}
+
+/*
+ * Can another branch, that doesn't go by what others did, leave the circle? A counter's does
+ * that if it goes out in the end.
+ */
+static bool leaves_by_itself(struct flow *f, const struct flow_block *b, const bool *kept)
 {
 	const struct flow_op *op = branch_of(f, b);
-	uint32_t e, in = 0, out = 0;
+	uint32_t e, in = 0, out = 0, last;
+	uint8_t marks = op ? marks_of_uses(f, op) : 0, end;
 
-	if (!op || marks_of_uses(f, op))
+	if (!op || marks & (POLLED | TRIED))
 		return false;
 	for (e = b->edge; e < b->edge + b->n_edges; e++) {
 		in += kept[e] && f->blocks[f->edges[e]].loop == b->loop;
 		out += kept[e] && f->blocks[f->edges[e]].loop != b->loop;
 	}
-	return in && out;
+	if (!in || !out || !(marks & COUNTED))
+		return in && out;
+	end = op->flags & FLOW_BRANCH && b->n_edges == 2 ? end_by_marks(f, op - f->ops) : END_OPEN;
+	if (end == END_OPEN)
+		return false;
+	last = b->edge + ((end == END_TRUE) == !!(op->flags & FLOW_CONTRARY));
+	return f->blocks[f->edges[last]].loop != b->loop;
+}
+
+/* Notes in f->work which loops have an instruction that gives such a mark. */
+static void find_givers(struct flow *f, uint8_t m, bool fenced)
+{
+	uint32_t i, k;
+
+	for (i = 0; i <= f->n; i++)
+		f->work[i] = 0;
+	for (i = 0; i < f->n; i++) {
+		const struct flow_block *b = &f->blocks[i];
+
+		for (k = b->op; b->in_loop && k < b->op + b->n_ops; k++)
+			if (marks_of_own(&f->ops[k], fenced) & m)
+				f->work[b->loop] = 1;
+	}
 }
 
 /* What is left if this thread alone goes on. FLOW_NONE: that comes to an end. */
@@ -574,26 +678,29 @@ static uint32_t waits_alone(struct flow *f, bool *kept, bool *within)
 	for (i = 0; i < f->n; i++)
 		within[i] = !leaves_by_itself(f, &f->blocks[i], kept);
 	flow_find_loops(f, kept, within);
+	find_givers(f, COUNTED, false);
 	for (i = 0; i < f->n; i++) {
 		const struct flow_op *op = branch_of(f, &f->blocks[i]);
+		uint8_t marks = op && f->blocks[i].in_loop ? marks_of_uses(f, op) : 0;
 
-		if (op && f->blocks[i].in_loop && marks_of_uses(f, op) & TRIED &&
+		if ((marks & TRIED || (marks & COUNTED && f->work[f->blocks[i].loop])) &&
 		    never(f, &f->blocks[i]) == 2)
 			hit = i;
 	}
 	return hit;
 }
 
-/* The last branch in a loop that goes by a poll; FLOW_NONE: none. */
-static uint32_t waits_for_polls(struct flow *f)
+/* The last branch that goes by a poll, in a loop with one; FLOW_NONE: none. */
+static uint32_t waits_for_polls(struct flow *f, bool fenced)
 {
 	uint32_t i, hit = FLOW_NONE;
 
+	find_givers(f, POLLED, fenced);
 	for (i = 0; i < f->n; i++) {
 		const struct flow_op *op = branch_of(f, &f->blocks[i]);
 
-		if (op && f->blocks[i].in_loop && marks_of_uses(f, op) & POLLED &&
-		    never(f, &f->blocks[i]) == 2)
+		if (op && f->blocks[i].in_loop && f->work[f->blocks[i].loop] &&
+		    marks_of_uses(f, op) & POLLED && never(f, &f->blocks[i]) == 2)
 			hit = i;
 	}
 	return hit;
@@ -625,12 +732,16 @@ void flow_waits(struct flow *f, bool gives, struct flow_waits *w)
 	uint32_t i, hit;
 
 	*w = (struct flow_waits){ .place = FLOW_NONE };
-	if (!flow_close(f))
+	f->steps = 0;
+	f->lost = false;
+	if (f->err)
 		return;
-	flow_find_loops(f, NULL, NULL);
-	for (i = 0; i < f->n_ops && !f->err; i++)
+	for (i = 0; i < f->n_ops; i++) {
 		if (f->ops[i].flags & FLOW_SWAPS)
 			find_retry(f, i);
+		else if (f->ops[i].flags & FLOW_COUNTS)
+			find_unsteady(f, i);
+	}
 	find_claims(f);
 	w->waits = f->lost;
 	if (f->err || !look(f, gives, &fenced, w))
@@ -641,7 +752,7 @@ void flow_waits(struct flow *f, bool gives, struct flow_waits *w)
 		return;
 	}
 	mark_all(f, fenced);
-	hit = waits_for_polls(f);
+	hit = waits_for_polls(f, fenced);
 	i = waits_alone(f, kept, kept + f->n_edges);
 	hit = hit == FLOW_NONE ? i : hit;
 	free(kept);

@@ -195,14 +195,14 @@ static bool is_whole(struct meeting *q, const struct ptx_stmt *s)
 
 static const struct ptx_stmt *end_of(const struct meeting *q, uint32_t b)
 {
-	uint32_t last = q->g->blocks[b].last;
+	uint32_t last = cfg_last(q->g, b);
 
 	return last == PTX_NONE ? NULL : &q->m->stmts[last];
 }
 
 static uint32_t side(const struct meeting *q, uint32_t b, uint32_t k)
 {
-	return q->g->edges[q->g->blocks[b].edge + k];
+	return q->g->f.edges[q->g->f.blocks[b].edge + k];
 }
 
 /* Of the sides of block b's end, how many may still meet. */
@@ -210,14 +210,14 @@ static uint32_t sides_that_find(const struct meeting *q, uint32_t b)
 {
 	uint32_t k, n = 0;
 
-	for (k = 0; k < q->g->blocks[b].n_edges; k++)
+	for (k = 0; k < q->g->f.blocks[b].n_edges; k++)
 		n += q->finds[side(q, b, k)];
 	return n;
 }
 
 static bool differs(const struct meeting *q, uint32_t b)
 {
-	return q->g->blocks[b].n_edges > 1 &&
+	return q->g->f.blocks[b].n_edges > 1 &&
 	       q->branch[b] > (q->warp ? SAME_IN_ROWS : SAME_IN_BLOCK);
 }
 
@@ -226,8 +226,8 @@ static void find(struct meeting *q)
 	const struct cfg *g = q->g;
 	uint32_t depth = 0, b, i, k;
 
-	for (b = 0; b < g->n; b++) {
-		for (i = g->blocks[b].first; i < g->blocks[b].end && !q->some[b]; i++)
+	for (b = 0; b < g->f.n; b++) {
+		for (i = g->first[b]; i < g->first[b + 1] && !q->some[b]; i++)
 			q->some[b] = meets(q, &q->m->stmts[i]);
 		q->finds[b] = q->some[b];
 		if (q->some[b])
@@ -235,8 +235,8 @@ static void find(struct meeting *q)
 	}
 	while (depth) {
 		b = q->stack[--depth];
-		for (k = 0; k < g->blocks[b].n_in; k++) {
-			i = g->ins[g->blocks[b].in + k];
+		for (k = 0; k < g->f.blocks[b].n_in; k++) {
+			i = g->f.ins[g->f.blocks[b].in + k];
 			if (q->finds[i])
 				continue;
 			q->finds[i] = 1;
@@ -260,17 +260,16 @@ static void vote_at(struct meeting *q, uint32_t b)
 
 static void cross(struct meeting *q, uint32_t b)
 {
-	const struct block *k = &q->g->blocks[b];
 	uint32_t finding = sides_that_find(q, b), i;
 
 	if (!q->finds[b])
 		return;
 	if (!finding && q->some[b]) {
 		q->event[b] = q->warp ? ENDS_APART : EVENT;
-		for (i = k->first; i < k->end && q->warp; i++)
+		for (i = q->g->first[b]; i < q->g->first[b + 1] && q->warp; i++)
 			if (meets(q, &q->m->stmts[i]) && is_whole(q, &q->m->stmts[i]))
 				q->event[b] = ENDS_WHOLE;
-	} else if (finding && finding < k->n_edges) {
+	} else if (finding && finding < q->g->f.blocks[b].n_edges) {
 		q->event[b] = EVENT;
 		if (differs(q, b))
 			vote_at(q, b);
@@ -284,12 +283,12 @@ static void events(struct meeting *q)
 	const struct cfg *g = q->g;
 	uint32_t b, i;
 
-	for (b = 0; b < g->n; b++)
+	for (b = 0; b < g->f.n; b++)
 		cross(q, b);
-	for (b = 0; b < g->n; b++) {
+	for (b = 0; b < g->f.n; b++) {
 		if (!q->finds[b] || (q->warp && !q->any_votes))
 			continue;
-		for (i = g->blocks[b].first; i < g->blocks[b].end; i++)
+		for (i = g->first[b]; i < g->first[b + 1]; i++)
 			if (q->m->stmts[i].kind == PTX_INSTR && is_barrier(q, &q->m->stmts[i]))
 				q->event[b] = EVENT;
 	}
@@ -303,7 +302,7 @@ static bool comes_together(struct meeting *q, uint32_t b)
 	q->stamp++;
 	for (q->stack[depth++] = b; depth && q->steps < STEPS;) {
 		i = q->stack[--depth];
-		for (k = 0; k < q->g->blocks[i].n_edges; k++) {
+		for (k = 0; k < q->g->f.blocks[i].n_edges; k++) {
 			to = side(q, i, k);
 			q->steps++;
 			if (!q->finds[to] || q->seen[to] == q->stamp)
@@ -326,7 +325,7 @@ static void check_branches(struct meeting *q)
 {
 	uint32_t b;
 
-	for (b = 0; b < q->g->n; b++) {
+	for (b = 0; b < q->g->f.n; b++) {
 		if (q->branch[b] == SAME_IN_BLOCK || sides_that_find(q, b) < 2 ||
 		    (!differs(q, b) && q->needs_rows) || comes_together(q, b))
 			continue;
@@ -344,12 +343,12 @@ static void after_votes(struct meeting *q)
 	uint32_t depth = 0, b, k, to;
 
 	q->stamp++;
-	for (b = 0; b < q->g->n; b++)
+	for (b = 0; b < q->g->f.n; b++)
 		if (q->votes[b])
 			q->stack[depth++] = b;
 	while (depth) {
 		b = q->stack[--depth];
-		for (k = 0; k < q->g->blocks[b].n_edges; k++) {
+		for (k = 0; k < q->g->f.blocks[b].n_edges; k++) {
 			to = side(q, b, k);
 			if (!q->finds[to] || q->seen[to] == q->stamp)
 				continue;
@@ -365,8 +364,8 @@ static void check_operations(struct meeting *q)
 	uint32_t b, i, end;
 
 	after_votes(q);
-	for (b = 0; b < q->g->n; b++) {
-		for (i = q->g->blocks[b].first; i < q->g->blocks[b].end; i++) {
+	for (b = 0; b < q->g->f.n; b++) {
+		for (i = q->g->first[b]; i < q->g->first[b + 1]; i++) {
 			const struct ptx_stmt *s = &q->m->stmts[i];
 
 			if (!meets(q, s))
@@ -391,15 +390,15 @@ static int mark(struct meeting *q, uint8_t **marks)
 	*marks = calloc((size_t)q->f->n_body + 1, 1);
 	if (!*marks)
 		return -ENOMEM;
-	for (b = 0; b < q->g->n; b++) {
-		const struct block *k = &q->g->blocks[b];
+	for (b = 0; b < q->g->f.n; b++) {
+		uint32_t end = q->g->first[b + 1];
 
-		for (i = k->first; i < k->end && q->seen[b] == q->stamp; i++)
+		for (i = q->g->first[b]; i < end && q->seen[b] == q->stamp; i++)
 			if (meets(q, &q->m->stmts[i]))
 				(*marks)[i - q->f->body] = MARK_NARROW;
 		/* the first edge is where the jump goes, the second goes on */
 		if (q->votes[b])
-			(*marks)[k->last - q->f->body] = q->finds[side(q, b, 0)] ?
+			(*marks)[cfg_last(q->g, b) - q->f->body] = q->finds[side(q, b, 0)] ?
 				MARK_STAYS_IF : MARK_STAYS_UNLESS;
 	}
 	return 0;
@@ -407,7 +406,7 @@ static int mark(struct meeting *q, uint8_t **marks)
 
 static void look(struct meeting *q, bool warp)
 {
-	size_t n = (size_t)q->g->n + 1;
+	size_t n = (size_t)q->g->f.n + 1;
 
 	q->warp = warp;
 	q->any_votes = q->needs_rows = false;
@@ -419,11 +418,11 @@ static void look(struct meeting *q, bool warp)
 	check_operations(q);
 }
 
-int early_exits_find(struct early_exits *e, const struct cfg *g, const struct ptx_module *m,
+int early_exits_find(struct early_exits *e, struct cfg *g, const struct ptx_module *m,
 		     const struct ptx_function *f, const struct module_facts *mf)
 {
 	struct meeting q = { .g = g, .m = m, .f = f, .mf = mf };
-	size_t n = (size_t)g->n + 1;
+	size_t n = (size_t)g->f.n + 1;
 	uint8_t *flags = malloc(n * 5);
 	int err = -ENOMEM;
 	uint32_t b;
@@ -450,7 +449,7 @@ int early_exits_find(struct early_exits *e, const struct cfg *g, const struct pt
 	e->warp_line = q.line;
 	e->warp_why = q.why;
 	e->needs_rows = q.needs_rows;
-	for (b = 0; b < g->n && !q.line; b++)
+	for (b = 0; b < g->f.n && !q.line; b++)
 		e->vote_line = q.votes[b] && !e->vote_line ? end_of(&q, b)->line : e->vote_line;
 	if (e->vote_line)
 		err = mark(&q, &e->marks);

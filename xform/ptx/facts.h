@@ -65,6 +65,7 @@ struct module_facts {
 	uint32_t n_calls, cap_calls;
 	uint32_t *callers, *n_callers;	/* the other way round */
 	uint32_t indirect;	/* index of the last one of f */
+	uint32_t steps;		/* of waits_find() */
 };
 
 /*
@@ -83,8 +84,8 @@ int outside_find(uint32_t *outside, const struct ptx_module *m, const struct gsx
 
 /* A read of memory as it is made to see others' writes, whatever is done with it. */
 bool looks_at_memory(const struct ptx_opcode *o);
-/* 1: the function has a loop that waits for memory to change, from this line on; 0; -ENOMEM */
-int waits_find(const struct module_facts *mf, const struct ptx_module *m, uint32_t function,
+/* 1: the function has a loop that waits for memory to change, by this line; 0; -ENOMEM */
+int waits_find(struct module_facts *mf, const struct ptx_module *m, uint32_t function,
 	       uint32_t *line);
 
 #define SHARED_MOST	4u	/* of them in one statement */

@@ -3,7 +3,7 @@
 
 ptx-front := $(addprefix xform/ptx/,memory.c lex.c names.c opcode.c operand.c declare.c body.c parse.c)
 ptx-back := $(addprefix xform/ptx/,facts.c outside.c state.c waits.c shadow.c cfg.c spread.c exits.c \
-	pointers.c text.c report.c rewrite.c prologue.c transform.c)
+	pointers.c text.c report.c rewrite.c prologue.c transform.c) $(flow-c)
 
 $(call archive,libptx.a,$(ptx-front))
 $(call archive,libgsxform.a,$(ptx-front) $(ptx-back) xform/common.c xform/reserved.c)
@@ -14,6 +14,9 @@ tests-y += $(O)/tests/xform/ptx/front
 
 $(call program,tests/xform/ptx/transform,tests/xform/ptx/transform.c,$(O)/libgsxform.a)
 tests-y += $(O)/tests/xform/ptx/transform
+
+$(call program,tests/xform/ptx/waits,tests/xform/ptx/waits.c,$(O)/libgsxform.a)
+tests-y += $(O)/tests/xform/ptx/waits
 
 $(call program,tests/xform/ptx/broken,tests/xform/ptx/broken.c,$(O)/libgsxform.a)
 tests-y += $(O)/tests/xform/ptx/broken

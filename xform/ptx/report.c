@@ -122,7 +122,7 @@ static int by_flow(struct report *r, const struct ptx_function *f,
 
 	if (!(r->k->modes & WORKERS) || !(facts->all & (FACT(F_BARRIER) | FACT(F_WARP))))
 		return 0;
-	err = cfg_build(&g, r->j->m, f);
+	err = cfg_build(&g, r->j->m, f, NULL);
 	if (!err && g.unknown_line)
 		refuse(r, GSX_UNKNOWN_FLOW, WORKERS, g.unknown_line,
 		       "jumps to where isn't written down");

@@ -35,12 +35,10 @@ struct spreads {
 	uint8_t *defs;		/* 0, 1, 2: two or more */
 	uint8_t *block;		/* spread that the block's definitions take on */
 	uint8_t *done;		/* spread of the branch when its region was marked */
-	uint8_t *loops;		/* the block may be come to again */
-	uint32_t *ipdom, *order, *number;
-	uint32_t *stack, *seen;
+	uint32_t *seen;
 	uint32_t stamp, steps;
 	bool changed;
-	bool in_loop;		/* the block at hand */
+	bool in_loop;		/* the block at hand may be come to again */
 };
 
 static uint8_t *reg_spread(struct spreads *s, uint32_t reg)
@@ -234,90 +232,20 @@ static void count_all_defs(struct spreads *s)
 	}
 }
 
-/* Post-order numbers of the reversed graph, from the exit. */
-static uint32_t number_blocks(struct spreads *s)
-{
-	const struct cfg *g = s->g;
-	uint32_t *at = s->seen, depth = 0, n = 0, b, i;
-
-	for (i = 0; i <= g->n; i++) {
-		s->number[i] = PTX_NONE;
-		at[i] = 0;
-	}
-	s->stack[depth++] = g->n;
-	s->number[g->n] = 0;
-	while (depth) {
-		b = s->stack[depth - 1];
-		if (at[b] < g->blocks[b].n_in) {
-			i = g->ins[g->blocks[b].in + at[b]++];
-			if (s->number[i] == PTX_NONE) {
-				s->number[i] = 0;
-				s->stack[depth++] = i;
-			}
-		} else {
-			s->number[b] = n;
-			s->order[n++] = b;
-			depth--;
-		}
-	}
-	memset(s->seen, 0, ((size_t)g->n + 1) * sizeof(*s->seen));
-	return n;
-}
-
-/* Nearest post-dominators, as Cooper, Harvey and Kennedy find dominators. */
-static void post_dominators(struct spreads *s)
-{
-	const struct cfg *g = s->g;
-	uint32_t n = number_blocks(s), i, k, a, b, best, rounds = 0;
-	bool changed = true;
-
-	for (i = 0; i <= g->n; i++)
-		s->ipdom[i] = PTX_NONE;
-	s->ipdom[g->n] = g->n;
-	while (changed && rounds++ < ROUNDS) {
-		changed = false;
-		for (i = n - 1; i-- > 0;) {
-			b = s->order[i];
-			best = PTX_NONE;
-			for (k = 0; k < g->blocks[b].n_edges; k++) {
-				a = g->edges[g->blocks[b].edge + k];
-				if (s->ipdom[a] == PTX_NONE)
-					continue;
-				if (best == PTX_NONE) {
-					best = a;
-					continue;
-				}
-				while (a != best && s->steps++ < STEPS) {
-					if (s->number[a] < s->number[best])
-						a = s->ipdom[a];
-					else
-						best = s->ipdom[best];
-				}
-			}
-			if (best != s->ipdom[b]) {
-				s->ipdom[b] = best;
-				changed = true;
-			}
-		}
-	}
-	if (changed)
-		s->steps = STEPS;	/* not settled: don't rely on it */
-}
-
 /* Stamps what is reached from `from` before `stop`; true if it meets `other`. */
 static bool reach(struct spreads *s, uint32_t from, uint32_t stop, uint32_t other)
 {
-	const struct cfg *g = s->g;
+	const struct flow *g = &s->g->f;
 	uint32_t depth = 0, b, k, to;
 	bool met;
 
 	if (from == stop || from == g->n)
 		return false;
-	s->stack[depth++] = from;
+	g->stack[depth++] = from;
 	met = other && s->seen[from] == other;
 	s->seen[from] = s->stamp;
 	while (depth && s->steps < STEPS) {
-		b = s->stack[--depth];
+		b = g->stack[--depth];
 		for (k = 0; k < g->blocks[b].n_edges; k++) {
 			s->steps++;
 			to = g->edges[g->blocks[b].edge + k];
@@ -325,7 +253,7 @@ static bool reach(struct spreads *s, uint32_t from, uint32_t stop, uint32_t othe
 				continue;
 			met |= other && s->seen[to] == other;
 			s->seen[to] = s->stamp;
-			s->stack[depth++] = to;
+			g->stack[depth++] = to;
 		}
 	}
 	return met;
@@ -334,9 +262,9 @@ static bool reach(struct spreads *s, uint32_t from, uint32_t stop, uint32_t othe
 /* Marks the blocks whose definitions depend on which way block x went. */
 static void mark_region(struct spreads *s, uint32_t x, uint8_t level)
 {
-	const struct cfg *g = s->g;
-	const struct block *b = &g->blocks[x];
-	uint32_t stop = s->ipdom[x], first = s->stamp + 1, k, i;
+	const struct flow *g = &s->g->f;
+	const struct flow_block *b = &g->blocks[x];
+	uint32_t stop = b->ipdom, first = s->stamp + 1, k, i;
 	bool met = b->n_edges > 2;
 
 	for (k = 0; k < b->n_edges; k++) {
@@ -344,7 +272,7 @@ static void mark_region(struct spreads *s, uint32_t x, uint8_t level)
 		met |= reach(s, g->edges[b->edge + k], stop, k ? s->stamp - 1 : 0);
 	}
 	/* sides that meet only at the post-dominator part who comes there from where */
-	met |= stop != PTX_NONE && stop != g->n;
+	met |= stop != FLOW_NONE && stop != g->n;
 	if (!met)
 		return;
 	for (i = 0; i < g->n; i++)
@@ -359,9 +287,9 @@ static uint8_t branch_spread(struct spreads *s, uint32_t b)
 {
 	const struct ptx_stmt *st;
 
-	if (s->g->blocks[b].last == PTX_NONE || s->g->blocks[b].n_edges < 2)
+	if (s->g->f.blocks[b].n_edges < 2)
 		return SAME_IN_BLOCK;
-	st = &s->m->stmts[s->g->blocks[b].last];
+	st = &s->m->stmts[cfg_last(s->g, b)];
 	if (st->pred != PTX_NONE)
 		return of_operand(s, &s->m->operands[st->pred], 0);
 	return ptx_arg(s->m, st, 0) ? of_operand(s, ptx_arg(s->m, st, 0), 0) : DIFFERS;
@@ -373,9 +301,9 @@ static void one_round(struct spreads *s)
 	uint32_t b, i;
 	uint8_t level;
 
-	for (b = 0; b < g->n; b++) {
-		s->in_loop = s->loops[b];
-		for (i = g->blocks[b].first; i < g->blocks[b].end; i++)
+	for (b = 0; b < g->f.n; b++) {
+		s->in_loop = g->f.blocks[b].in_loop;
+		for (i = g->first[b]; i < g->first[b + 1]; i++)
 			if (s->m->stmts[i].kind == PTX_INSTR)
 				statement(s, &s->m->stmts[i], s->block[b]);
 		level = branch_spread(s, b);
@@ -386,47 +314,22 @@ static void one_round(struct spreads *s)
 	}
 }
 
-/* Whatever lies between an edge back and where it goes to: in number, not by ways. */
-static void find_loops(struct spreads *s)
-{
-	const struct cfg *g = s->g;
-	uint32_t b, k, to, open = 0, *ends = s->number;
-
-	memset(ends, 0, ((size_t)g->n + 1) * sizeof(*ends));
-	for (b = g->n; b-- > 0;) {
-		for (k = 0; k < g->blocks[b].n_edges; k++) {
-			to = g->edges[g->blocks[b].edge + k];
-			if (to <= b) {
-				ends[to]++;
-				open++;
-			}
-		}
-		s->loops[b] = open > 0;
-		open -= ends[b];
-	}
-}
-
 static int get_memory(struct spreads *s)
 {
-	size_t blocks = (size_t)s->g->n + 1, regs = (size_t)s->f->n_regs + 1;
+	size_t blocks = (size_t)s->g->f.n + 1, regs = (size_t)s->f->n_regs + 1;
 
 	s->reg = calloc(regs, 3);
-	s->block = calloc(blocks, 3);
-	s->ipdom = calloc(blocks, 5 * sizeof(uint32_t));
-	if (!s->reg || !s->block || !s->ipdom)
+	s->block = calloc(blocks, 2);
+	s->seen = calloc(blocks, sizeof(*s->seen));
+	if (!s->reg || !s->block || !s->seen)
 		return -ENOMEM;
 	s->is_tid = s->reg + regs;
 	s->defs = s->is_tid + regs;
 	s->done = s->block + blocks;
-	s->loops = s->done + blocks;
-	s->order = s->ipdom + blocks;
-	s->number = s->order + blocks;
-	s->stack = s->number + blocks;
-	s->seen = s->stack + blocks;
 	return 0;
 }
 
-int spread_find(const struct cfg *g, const struct ptx_module *m, const struct ptx_function *f,
+int spread_find(struct cfg *g, const struct ptx_module *m, const struct ptx_function *f,
 		uint8_t *branch)
 {
 	struct spreads s = { .g = g, .m = m, .f = f };
@@ -435,17 +338,21 @@ int spread_find(const struct cfg *g, const struct ptx_module *m, const struct pt
 
 	if (!err) {
 		count_all_defs(&s);
-		find_loops(&s);
-		post_dominators(&s);
+		flow_find_ipdoms(&g->f);
+		err = g->f.err;
+		if (g->f.lost)
+			s.steps = STEPS;
+	}
+	if (!err) {
 		do {
 			s.changed = false;
 			one_round(&s);
 		} while (s.changed && ++rounds < ROUNDS && s.steps < STEPS);
-		for (i = 0; i < g->n; i++)
+		for (i = 0; i < g->f.n; i++)
 			branch[i] = s.changed || s.steps >= STEPS ? DIFFERS : branch_spread(&s, i);
 	}
 	free(s.reg);
 	free(s.block);
-	free(s.ipdom);
+	free(s.seen);
 	return err;
 }

@@ -20,233 +20,83 @@ static bool ends_block(uint32_t op)
 	return op >= OP_BRANCH && op <= OP_UNREACHABLE;
 }
 
-static void add_edge(struct graph *k, struct block *b, uint32_t at, uint32_t i)
+static void add_edge(struct graph *k, uint32_t from, uint32_t at, uint32_t i)
 {
 	struct spv *s = k->s;
-	uint32_t id = s->w[at + i], to = id < s->bound ? s->block_of[id] : NONE;
+	uint32_t id = s->w[at + i], to = id < s->bound ? s->block_of[id] : FLOW_NONE;
 
 	/* A block's number is from another function, if the label is. */
-	if (to >= k->n || s->w[k->b[to].word + 1] != id) {
+	if (to >= k->n || s->w[k->b[to].word + 1] != id)
 		spv_error(s, -EINVAL, at, "a branch to what is no label of its function");
-		return;
-	}
-	if (!spv_room(s, &k->edges, &k->cap_edges, k->n_edges + 1, 4))
-		return;
-	k->edges[k->n_edges++] = to;
-	b->n_succ++;
+	else
+		flow_edge(&k->flow, from, to);
 }
 
-static void find_edges(struct graph *k, struct block *b)
+static void find_edges(struct graph *k, uint32_t from)
 {
 	struct spv *s = k->s;
-	uint32_t at = b->last, len = len_of(s, at), i, step_words, type, def;
+	uint32_t at = k->b[from].last, len = len_of(s, at), i, step_words, type, def;
 
-	b->succ = k->n_edges;
 	switch (op_of(s, at)) {
 	case OP_BRANCH:
-		add_edge(k, b, at, 1);
+		add_edge(k, from, at, 1);
 		break;
 	case OP_BRANCH_CONDITIONAL:
-		add_edge(k, b, at, 2);
-		add_edge(k, b, at, 3);
+		add_edge(k, from, at, 2);
+		add_edge(k, from, at, 3);
 		break;
 	case OP_SWITCH:
 		type = s->ids[s->w[at + 1]].type;
 		def = s->ids[type].def;
 		step_words = def && op_of(s, def) == OP_TYPE_INT && s->w[def + 2] > 32 ? 3 : 2;
-		add_edge(k, b, at, 2);
+		add_edge(k, from, at, 2);
 		for (i = 3; i + step_words <= len; i += step_words)
-			add_edge(k, b, at, i + step_words - 1);
+			add_edge(k, from, at, i + step_words - 1);
 		break;
+	default:
+		flow_edge(&k->flow, from, k->n);
 	}
 }
 
 static bool find_blocks(struct graph *k)
 {
 	struct spv *s = k->s;
-	uint32_t at, cap = 0, open = NONE, i;
+	uint32_t at, cap = 0, i;
+	bool open = false;
 
 	for (at = k->f->label; at < k->f->end; at += len_of(s, at)) {
 		uint32_t op = op_of(s, at);
 
 		if (op == OP_LABEL) {
-			if (open != NONE) {
+			if (open) {
 				spv_error(s, -EINVAL, at, "a block without an end");
 				return false;
 			}
 			if (!spv_room(s, &k->b, &cap, k->n + 1, sizeof(*k->b)))
 				return false;
-			open = k->n++;
-			k->b[open] = (struct block){ .word = at, .ipdom = NONE, .order = NONE };
-			s->block_of[s->w[at + 1]] = open;
-		} else if (op != OP_FUNCTION_END && op != OP_LINE && op != OP_NO_LINE &&
-			   open == NONE) {
+			open = true;
+			k->b[k->n] = (struct block){ .word = at };
+			s->block_of[s->w[at + 1]] = k->n++;
+			flow_block(&k->flow);
+		} else if (op == OP_FUNCTION_END || op == OP_LINE || op == OP_NO_LINE) {
+			continue;
+		} else if (!open) {
 			spv_error(s, -EINVAL, at, "an instruction outside a block");
 			return false;
-		} else if (ends_block(op)) {
-			k->b[open].last = at;
-			open = NONE;
+		}
+		spv_tell(k, at);
+		if (ends_block(op)) {
+			k->b[k->n - 1].last = at;
+			open = false;
 		}
 	}
-	if (open != NONE) {
+	if (open) {
 		spv_error(s, -EINVAL, at, "a block without an end");
 		return false;
 	}
-	for (i = 0; i < k->n && !s->err; i++)
-		find_edges(k, &k->b[i]);
-	return !s->err;
-}
-
-static bool find_preds(struct graph *k)
-{
-	uint32_t i, e;
-
-	k->preds = calloc(k->n + 2, sizeof(*k->preds));
-	k->pred = calloc(k->n_edges + 1, sizeof(*k->pred));
-	k->stack = calloc(2 * (k->n + 1), sizeof(*k->stack));
-	k->post = calloc(k->n + 1, sizeof(*k->post));
-	if (!k->preds || !k->pred || !k->stack || !k->post) {
-		spv_error(k->s, -ENOMEM, 0, "out of memory");
-		return false;
-	}
-	for (e = 0; e < k->n_edges; e++)
-		k->preds[k->edges[e] + 2]++;
-	for (i = 2; i < k->n + 2; i++)
-		k->preds[i] += k->preds[i - 1];
-	for (i = 0; i < k->n; i++)
-		for (e = 0; e < k->b[i].n_succ; e++)
-			k->pred[k->preds[k->edges[k->b[i].succ + e] + 1]++] = i;
-	return true;
-}
-
-/* Strongly connected components, Tarjan's way without recursion: what lies in loops. */
-static void find_loops(struct graph *k)
-{
-	uint32_t *call = k->stack, *path = k->post, n_call = 0, n_path = 0, count = 0, root, e, v;
-
-	for (root = 0; root < k->n; root++) {
-		if (k->b[root].seen)
-			continue;
-		call[n_call++] = root;
-		while (n_call) {
-			struct block *b = &k->b[call[n_call - 1]];
-
-			if (!b->seen) {
-				b->seen = 1;
-				b->index = b->low = ++count;
-				b->scc = 0;	/* the next edge to look at */
-				path[n_path++] = b - k->b;
-			}
-			for (; b->scc < b->n_succ; b->scc++) {
-				struct block *t = &k->b[k->edges[b->succ + b->scc]];
-
-				if (!t->seen) {
-					call[n_call++] = t - k->b;
-					break;
-				}
-				if (t->seen == 1 && t->low < b->low)
-					b->low = t->low;
-			}
-			if (b->scc < b->n_succ)
-				continue;
-			n_call--;
-			if (b->low != b->index)
-				continue;
-			do {
-				v = path[--n_path];
-				k->b[v].seen = 2;
-				k->b[v].low = b->index;
-			} while (v != (uint32_t)(b - k->b));
-		}
-	}
-	/* An edge inside a component is part of a loop; one of one block may have none. */
-	for (root = 0; root < k->n; root++)
-		for (e = 0; e < k->b[root].n_succ; e++) {
-			struct block *t = &k->b[k->edges[k->b[root].succ + e]];
-
-			if (t->low == k->b[root].low)
-				k->b[root].in_loop = t->in_loop = true;
-		}
-}
-
-/* Depth first over the reverse graph, from all blocks that leave the function. */
-static void order_reverse(struct graph *k)
-{
-	uint32_t *call = k->stack, *at = k->stack + k->n + 1, n, root;
-
-	for (root = 0; root < k->n; root++)
-		k->b[root].seen = 0;
-	for (root = 0; root < k->n; root++) {
-		if (k->b[root].n_succ || k->b[root].seen)
-			continue;
-		n = 0;
-		call[n] = root;
-		at[n++] = k->preds[root];
-		k->b[root].seen = 1;
-		while (n) {
-			uint32_t b = call[n - 1];
-
-			if (at[n - 1] < k->preds[b + 1]) {
-				uint32_t p = k->pred[at[n - 1]++];
-
-				if (!k->b[p].seen) {
-					k->b[p].seen = 1;
-					call[n] = p;
-					at[n++] = k->preds[p];
-				}
-				continue;
-			}
-			k->b[b].order = k->n_post;
-			k->post[k->n_post++] = b;
-			n--;
-		}
-	}
-}
-
-/* The nearest block that both paths to the exit pass; NONE: only the exit itself. */
-static uint32_t meet(struct graph *k, uint32_t a, uint32_t b)
-{
-	while (a != b && a != NONE && b != NONE && step(k)) {
-		if (k->b[a].order < k->b[b].order)
-			a = k->b[a].ipdom;
-		else
-			b = k->b[b].ipdom;
-	}
-	return a == b ? a : NONE;
-}
-
-/*
- * Immediate post-dominators, as in 'A Simple, Fast Dominance Algorithm' (Cooper, Harvey,
- * Kennedy), over the reverse graph. Blocks from which nothing leaves have none.
- */
-static void find_ipdoms(struct graph *k)
-{
-	uint32_t i, e;
-
-	order_reverse(k);
-	for (i = 0; i < k->n; i++)
-		k->b[i].seen = 0;
-	do {
-		k->changed = false;
-		for (i = k->n_post; i-- && step(k);) {
-			struct block *b = &k->b[k->post[i]];
-			uint32_t to = NONE;
-			bool first = true;
-
-			for (e = 0; e < b->n_succ; e++) {
-				uint32_t t = k->edges[b->succ + e];
-
-				if (k->b[t].order == NONE || !k->b[t].seen)
-					continue;
-				to = first ? t : meet(k, to, t);
-				first = false;
-			}
-			if (!b->seen || to != b->ipdom)
-				k->changed = true;
-			b->seen = 1;
-			b->ipdom = to;
-		}
-	} while (k->changed && !k->lost);
+	for (i = 0; i < k->n && !s->err && !k->flow.err; i++)
+		find_edges(k, i);
+	return !s->err && flow_close(&k->flow);
 }
 
 bool flow_marked(const struct graph *k, uint32_t at, uint8_t m)
@@ -362,35 +212,36 @@ static bool uniform_result(const struct spv *s, uint32_t at)
 static void spread(struct graph *k, uint32_t from)
 {
 	struct spv *s = k->s;
-	uint32_t n = 0, i, e, at, stop = k->b[from].ipdom;
+	struct flow *f = &k->flow;
+	uint32_t n = 0, i, e, at, stop = f->blocks[from].ipdom;
 	bool again;
 
 	for (i = 0; i < k->n; i++)
-		k->b[i].seen = 0;
+		k->b[i].seen = false;
 	i = from;
 	do {
-		struct block *b = &k->b[i];
+		const struct flow_block *b = &f->blocks[i];
 
-		for (e = 0; e < b->n_succ; e++) {
-			struct block *t = &k->b[k->edges[b->succ + e]];
+		for (e = b->edge; e < b->edge + b->n_edges; e++) {
+			struct block *t = &k->b[f->edges[e]];
 
-			if (t->seen || (uint32_t)(t - k->b) == stop)
+			if (f->edges[e] == k->n || f->edges[e] == stop || t->seen)
 				continue;
-			t->seen = 1;
-			k->stack[n++] = t - k->b;
+			t->seen = true;
+			f->stack[n++] = f->edges[e];
 			k->changed |= !t->under;
 			t->under = true;
 		}
-		i = n ? k->stack[--n] : NONE;
-	} while (i != NONE && step(k));
+		i = n ? f->stack[--n] : FLOW_NONE;
+	} while (i != FLOW_NONE && flow_step(f, 1));
 	again = k->b[from].seen;
-	for (i = 0; i < k->n && !k->lost; i++) {
+	for (i = 0; i < k->n && !f->lost; i++) {
 		struct block *b = &k->b[i];
 
 		if (!b->seen && i != stop)
 			continue;
 		/* Out of a loop that items leave at different turns, all of it varies. */
-		for (at = b->word; at <= b->last && step(k); at += len_of(s, at))
+		for (at = b->word; at <= b->last && flow_step(f, 1); at += len_of(s, at))
 			if (op_of(s, at) == OP_PHI ||
 			    (again && b->seen && result_at(op_of(s, at)) == 2))
 				flow_mark(k, s->w[at + 2], M_VARIES);
@@ -407,10 +258,11 @@ static void find_divergence(struct graph *k)
 	find_escapes(k);
 	do {
 		k->changed = false;
-		for (i = 0; i < k->n && step(k); i++) {
+		for (i = 0; i < k->n && flow_step(&k->flow, 1); i++) {
 			struct block *b = &k->b[i];
 
-			for (at = b->word; at <= b->last && step(k); at += len_of(s, at)) {
+			for (at = b->word; at <= b->last && flow_step(&k->flow, 1);
+			     at += len_of(s, at)) {
 				bool yes = source(k, at) || flow_marked(k, at, M_VARIES);
 
 				op = op_of(s, at);
@@ -423,11 +275,11 @@ static void find_divergence(struct graph *k)
 					flow_mark(k, s->w[at + 1], M_VARIES);
 				if (r == 2 && !uniform_result(s, at))
 					flow_mark(k, s->w[at + 2], M_VARIES);
-				if (at == b->last && b->n_succ > 1)
+				if (at == b->last && k->flow.blocks[i].n_edges > 1)
 					spread(k, i);
 			}
 		}
-	} while (k->changed && !k->lost);
+	} while (k->changed && !k->flow.lost);
 	for (i = 0; i < k->n; i++)
 		for (at = k->b[i].word; at <= k->b[i].last && k->b[i].under; at += len_of(s, at)) {
 			uint32_t fn =
@@ -439,7 +291,7 @@ static void find_divergence(struct graph *k)
 			    (fn && s->fns[fn - 1].uses & U_BARRIER))
 				spv_use(k->f, U_DIVERGES, at);
 		}
-	if (k->lost)
+	if (k->flow.lost)
 		spv_use(k->f, U_DIVERGES, k->f->word);
 }
 
@@ -447,18 +299,16 @@ void spv_flow(struct spv *s, struct fn *f)
 {
 	struct graph k = { .s = s, .f = f };
 
-	if (find_blocks(&k) && find_preds(&k)) {
-		find_loops(&k);
+	flow_begin(&k.flow, s->values, s->bound, s->max_memory - s->memory);
+	if (find_blocks(&k)) {
 		spv_find_waits(&k);
 		if (f->uses & U_BARRIER) {
-			find_ipdoms(&k);
+			flow_find_ipdoms(&k.flow);
 			find_divergence(&k);
 		}
 	}
+	flow_end(&k.flow);
+	if (k.flow.err)
+		spv_error(s, k.flow.err, 0, "out of memory");
 	free(k.b);
-	free(k.edges);
-	free(k.preds);
-	free(k.pred);
-	free(k.stack);
-	free(k.post);
 }

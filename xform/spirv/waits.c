@@ -5,7 +5,6 @@
  * others are; all other memory is one kind.
  */
 #include "flow.h"
-#include "xform/flow/flow.h"
 
 static bool shared_memory(const struct spv *s, uint32_t pointer)
 {
@@ -151,6 +150,8 @@ static uint32_t call_flags(const struct spv *s, uint32_t at)
 		flags |= FLOW_FENCE;
 	if (g->uses & U_ATOMIC)
 		flags |= FLOW_GIVES;
+	if (g->written || g->uses & U_WRITES_ANY)
+		flags |= FLOW_WRITES;
 	return flags | (g->tries ? FLOW_TRIES : 0);
 }
 
@@ -168,8 +169,13 @@ static uint32_t compare_flags(uint32_t op)
 	case OP_LOGICAL_OR:
 		return FLOW_OR;
 	case OP_I_ADD:
+		return FLOW_ADDS | FLOW_RISES;
 	case OP_I_SUB:
 		return FLOW_ADDS;
+	case OP_I_MUL:
+	case OP_U_CONVERT:
+	case OP_S_CONVERT:
+		return FLOW_RISES;
 	case OP_PHI:
 		return FLOW_JOINS;
 	case OP_COPY_OBJECT:
@@ -213,13 +219,13 @@ static bool is_far(const struct spv *s, uint32_t at)
 	       (op == OP_FUNCTION_CALL && call_flags(s, at) & (FLOW_POLLS | FLOW_READS));
 }
 
-/* Where it reads; FLOW_NONE: not in one place that is known. */
+/* Where it reads, or writes; FLOW_NONE: not in one place that is known. */
 static uint32_t address_of(const struct spv *s, uint32_t at)
 {
 	uint32_t op = op_of(s, at);
 
-	if (op == OP_LOAD || (op >= OP_ATOMIC_LOAD && op <= OP_ATOMIC_XOR && result_at(op)))
-		return s->w[at + 3];
+	if (op == OP_LOAD || (op >= OP_ATOMIC_LOAD && op <= OP_ATOMIC_XOR))
+		return s->w[at + (result_at(op) ? 3 : 1)];
 	return op == OP_COPY_MEMORY ? s->w[at + 2] : FLOW_NONE;
 }
 
@@ -255,9 +261,10 @@ static void tell_defs(struct graph *k, struct flow *f, uint32_t at)
 	}
 }
 
-static void tell(struct graph *k, struct flow *f, uint32_t at)
+void spv_tell(struct graph *k, uint32_t at)
 {
 	const struct spv *s = k->s;
+	struct flow *f = &k->flow;
 	uint32_t op = op_of(s, at), len = len_of(s, at), r = result_at(op), i, to;
 	struct flow_op *o = flow_op(f, at);
 
@@ -272,6 +279,8 @@ static void tell(struct graph *k, struct flow *f, uint32_t at)
 		o->puts = s->w[at + 7];
 		o->expects = s->w[at + 8];
 	}
+	if (op == OP_STORE && shared_memory(s, s->w[at + 1]))
+		o->puts = s->w[at + 2];
 	if (op == OP_STORE)	/* what is stored comes first */
 		flow_use(f, s->w[at + 2]);
 	to = literals_from(op) < len ? literals_from(op) : len;
@@ -282,38 +291,12 @@ static void tell(struct graph *k, struct flow *f, uint32_t at)
 	tell_defs(k, f, at);
 }
 
-static void tell_all(struct graph *k, struct flow *f)
-{
-	const struct spv *s = k->s;
-	uint32_t i, e, at;
-
-	for (i = 0; i < k->n && !f->err; i++) {
-		flow_block(f);
-		for (at = k->b[i].word; at <= k->b[i].last; at += len_of(s, at))
-			tell(k, f, at);
-	}
-	for (i = 0; i < k->n && !f->err; i++) {
-		for (e = 0; e < k->b[i].n_succ; e++)
-			flow_edge(f, i, k->edges[k->b[i].succ + e]);
-		at = k->b[i].last;
-		if (op_of(s, at) == OP_RETURN || op_of(s, at) == OP_RETURN_VALUE)
-			flow_edge(f, i, k->n);
-	}
-}
-
 void spv_find_waits(struct graph *k)
 {
-	struct spv *s = k->s;
-	struct flow f;
 	struct flow_waits w;
 
-	flow_begin(&f, s->values, s->bound, s->max_memory - s->memory);
-	tell_all(k, &f);
 	/* what it reads, behind a fence of its own, it may give to a loop of its caller */
-	flow_waits(&f, k->f->uses & U_FENCE && (k->f->read || k->f->uses & U_READS_ANY), &w);
-	flow_end(&f);
-	if (f.err)
-		spv_error(s, f.err, 0, "out of memory");
+	flow_waits(&k->flow, k->f->uses & U_FENCE && (k->f->read || k->f->uses & U_READS_ANY), &w);
 	k->f->tries |= w.tries;
 	if (w.polls)
 		spv_use(k->f, U_POLLS, k->f->word);

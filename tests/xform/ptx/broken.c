@@ -110,6 +110,7 @@ static void fill(const char *head, const char *piece, const char *tail)
 #define HEAD	".version 8.3\n.target sm_90\n.address_size 64\n"
 #define BODY	".entry k { .reg .b32 %%r<9>; .reg .pred %%p<9>; mov.u32 %%r1, %%tid.x;\n"
 #define PLAIN	".entry k { .reg .b32 %r<9>; .reg .pred %p<9>; mov.u32 %r1, %tid.x;\n"
+#define WIDE	".reg .b64 %rd<9>;\n"
 
 /* 4 MiB each; a result or a refusal, but soon. */
 static void soon(const char *head, const char *piece, const char *tail)
@@ -150,6 +151,18 @@ TEST_LIMIT(texts_made_to_be_slow, 120)
 	soon(HEAD, ".entry k%d { ret; }\n", "");
 	soon(HEAD, "%d", "");
 	soon(HEAD ".global .u32 a[] = {", "%d,", "1};\n");
+}
+
+/* Exchanges that are tried again, tickets, and places that are looked for, all in one loop. */
+TEST_LIMIT(loops_made_to_be_slow, 120)
+{
+	soon(HEAD PLAIN WIDE "W: mov.u32 %r2, %r1;\nadd.u32 %r3, %r2, 1;\n", "atom.global.cas.b32 "
+	     "%%r1, [%%rd1+%d], %%r2, %%r3;\nsetp.ne.u32 %%p1, %%r1, %%r2;\n@%%p1 bra W;\n",
+	     "ret; }\n");
+	soon(HEAD PLAIN WIDE "W:\n", "atom.global.add.u32 %%r1, [%%rd1+%d], 1;\n"
+	     "setp.lt.u32 %%p1, %%r1, %d;\n@%%p1 bra W;\n", "ret; }\n");
+	soon(HEAD PLAIN WIDE "W: add.u32 %r2, %r2, 1;\ncvt.u64.u32 %rd2, %r2;\n", "atom.global.cas.b32 "
+	     "%%r1, [%%rd2+%d], 0, 1;\nsetp.ne.u32 %%p1, %%r1, 0;\n@%%p1 bra W;\n", "ret; }\n");
 }
 
 TEST_MAIN()

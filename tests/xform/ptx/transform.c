@@ -607,67 +607,6 @@ TEST(addresses_of_functions_in_a_shadow)
 	}
 }
 
-#define POLL(body)	KERNEL "ld.param.u64 %d1, [a];\nL: " body "bra L;\nret;\n}\n"
-
-/* Loops that wait for what others write to memory, and loops that only look as if. */
-TEST(loops_that_wait)
-{
-	static const struct {
-		bool waits;
-		const char *text;
-	} cases[] = {
-		{ true, POLL("ld.volatile.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
-		{ true, POLL("ld.acquire.gpu.global.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
-		{ true, POLL("ld.global.cv.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
-		{ true, POLL("nanosleep.u32 100;\nld.global.u32 %r1, [%d1];\n"
-			     "setp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
-		{ true, POLL("membar.gl;\nld.global.cg.u32 %r1, [%d1];\nsetp.ne.u32 %p1, %r1, 9;\n"
-			     "@%p1 ") },
-		/* a counter that is read by adding nothing; left in the middle */
-		{ true, POLL("atom.global.add.u32 %r1, [%d1], 0;\nand.b32 %r2, %r1, 7;\n"
-			     "setp.eq.u32 %p1, %r2, 7;\n@%p1 ret;\n") },
-		{ true, POLL("atom.or.b32 %r1, [%d1], 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 exit;\n") },
-		{ true, POLL("atom.inc.u32 %r1, [%d1], 9;\nvote.sync.any.pred %p2, %p3, -1;\n"
-			     "setp.ne.u32 %p3, %r1, 0;\n@%p2 ") },
-		/* one thread looks for all, or the stack holds what was seen */
-		{ true, HEAD ".shared .b32 s;\n.entry k(.param .u64 a) {\n" REGS
-		  "L: @%p4 atom.add.u32 %r1, [%d1], 0;\n@%p4 st.shared.u32 [s], %r1;\nbar.sync 0;\n"
-		  "ld.shared.u32 %r2, [s];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra L;\nret; }\n" },
-		{ true, POLL("atom.max.u32 %r1, [%d1], 0;\nst.local.u32 [%d2], %r1;\n"
-			     "ld.local.u32 %r2, [%d2];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 ") },
-		/* a function looks, the kernel goes round */
-		{ true, HEAD ".func (.param .b32 r) f(.param .b64 a) {\n" REGS
-		  "ld.param.u64 %d1, [a];\nld.volatile.global.u32 %r1, [%d1];\n"
-		  "st.param.b32 [r], %r1;\nret; }\n.entry k {\n" REGS
-		  ".param .b32 x; .param .b64 y;\nL: call (x), f, (y);\nld.param.b32 %r1, [x];\n"
-		  "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nret; }\n" },
-		{ true, HEAD ".func (.param .b32 r) f(.param .b64 a) {\n" REGS
-		  "ld.param.u64 %d1, [a];\natom.add.u32 %r1, [%d1], 0;\nst.param.b32 [r], %r1;\n"
-		  "ret; }\n.entry k {\n" REGS ".param .b32 x; .param .b64 y;\n"
-		  "L: call (x), f, (y);\nld.param.b32 %r1, [x];\nsetp.eq.u32 %p1, %r1, 0;\n"
-		  "@%p1 bra L;\nret; }\n" },
-		/* a histogram, an appended list, the last block of a sum */
-		{ false, POLL("atom.global.add.u32 %r1, [%d1], 1;\nst.global.u32 [%d2], %r1;\n"
-			      "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 9;\n@%p1 ") },
-		{ false, POLL("red.global.add.u32 [%d1], 1;\nadd.u32 %r3, %r3, 1;\n"
-			      "setp.lt.u32 %p1, %r3, 9;\n@%p1 ") },
-		{ false, KERNEL "membar.gl;\natom.global.inc.u32 %r1, [%d1], 9;\n"
-		  "setp.ne.u32 %p1, %r1, 9;\n@%p1 bra END;\nL: ld.global.u32 %r2, [%d2];\n"
-		  "add.u32 %r3, %r3, %r2;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p2, %r4, 9;\n"
-		  "@%p2 bra L;\n" DONE },
-		{ false, POLL("ld.volatile.shared.u32 %r1, [%r2];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
-		{ false, POLL("ld.global.u32 %r1, [%d1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ") },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		good(cases[i].text);
-		if (!!(r.kernels[0].flags & GSX_WAITS) != cases[i].waits)
-			test_fail("case %zu: %s", i, cases[i].text);
-		gsx_result_free(&r);
-	}
-}
-
 /* Whatever is the width, a part of a vector or left out, and whoever is asked. */
 TEST(odd_reads_of_the_grid)
 {

@@ -542,6 +542,10 @@ TEST(claims)
 		{ WAIT, { .code = PROBE("%i", "OpAtomicExchange %uint %z %o %c1 %c0 %c0\n") } },
 		{ WAIT, { .code = PROBE("%i", "OpAtomicStore %o %c1 %c0 %c0\n") } },
 		{ WAIT, { .code = PROBE("%i", "OpMemoryBarrier %c1 %fence_global\n") } },
+		{ WAIT, { .code = PROBE("%i", "OpStore %o %c0\n") } },
+		{ WAIT, { .code = READER("%f", "OpStore %f_p %c0\n")
+			  PROBE("%i", "OpFunctionCall %uint %z %f %o\n") } },
+		{ "", { .code = READER("%f", "") PROBE("%i", "OpFunctionCall %uint %z %f %o\n") } },
 	};
 
 	CHECK(e);

@@ -8,8 +8,8 @@
 /* A test for each file of the corpus. */
 #define CORPUS_FILES(X) \
 	X(simple) X(control) X(shared) X(barrier) X(warp) X(atomic) X(types) X(ints) X(maths) \
-	X(leave) X(funcs) X(memory) X(grid) X(inline) X(bounds) X(apps) X(matrix) X(print) \
-	X(texture)
+	X(leave) X(retry) X(wait) X(funcs) X(memory) X(grid) X(inline) X(bounds) X(apps) \
+	X(matrix) X(print) X(texture)
 
 struct corpus_data {
 	struct corpus_bufs bufs;	/* in host memory */

@@ -101,6 +101,7 @@ static const struct refusal refusals[] = {
 	{ "func_exit", GSX_BIT(GSX_WORKERS), GSX_EXIT_IN_FUNCTION },
 	{ "func_exit_barrier", GSX_BIT(GSX_WORKERS), GSX_EXIT_IN_FUNCTION },
 	{ "func_shuffle", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
+	{ "flag_shuffled", GSX_BIT(GSX_WORKERS), GSX_WARP_AFTER_EXIT },
 	{ "producer_consumer", GSX_BIT(GSX_WORKERS), GSX_BARRIER_FORM },
 	{ "bulk_copy", GSX_BIT(GSX_WORKERS), GSX_ASYNC_STATE },
 };
@@ -123,6 +124,20 @@ static void check_refusals(const struct gsx_kernel *k)
 		test_fail("%s isn't refused, though: %s", k->name, gsx_reason_name(known->reason));
 }
 
+/* All of wait.cu are seen to wait, and these; nobody else is. */
+static void check_waits(const struct gsx_kernel *k, const char *file)
+{
+	static const char *const others[] = {
+		"spin_lock", "chained", "look_back", "hand_made_barrier", "grid_sync" };
+	bool waits = !strcmp(file, "wait.cu");
+	uint32_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++)
+		waits |= !strcmp(others[i], k->name);
+	if (waits != !!(k->flags & GSX_WAITS))
+		test_fail("%s %s", k->name, waits ? "isn't seen to wait" : "waits for nobody");
+}
+
 static void file_and_arch(const char *file, int cc, struct tally *t)
 {
 	unsigned int times = getenv("FULL") ? 30 : 5;
@@ -142,6 +157,7 @@ static void file_and_arch(const char *file, int cc, struct tally *t)
 			ASSERT_EQ(0, cut_load(&m, text, len, file, NULL, NULL, why, sizeof(why)));
 			for (i = 0; i < m.x.n_kernels; i++) {
 				check_refusals(&m.x.kernels[i]);
+				check_waits(&m.x.kernels[i], file);
 				t->kernels++;
 				for (mode = 0; mode < GSX_MODES; mode++)
 					t->mode[mode] += m.x.kernels[i].modes >> mode & 1;

@@ -73,7 +73,7 @@ static void modifiers(struct insn *i, const struct ptx_opcode *o)
 	uint32_t k, n, types = 0, t;
 
 	i->rnd = R_NONE;
-	i->space = ptx_opcode_space(o);
+	i->space = o->space;
 	for (k = 0; k < o->n_mods; k++) {
 		for (n = 0; n < sizeof(flag_names) / sizeof(*flag_names); n++)
 			if (is(&o->mod[k], flag_names[n].name))

@@ -266,7 +266,7 @@ static int instruction(struct walk *w, const struct ptx_stmt *s)
 		break;
 	case PTX_OP_atom:
 	case PTX_OP_red:
-		if (ptx_opcode_space(o) != PTX_SPACE_SHARED)
+		if (o->space != PTX_SPACE_SHARED)
 			note(w, F_ATOMICS);
 		break;
 	case PTX_OP_mapa:

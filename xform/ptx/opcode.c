@@ -70,7 +70,7 @@ static bool mod_names_space(const struct ptx_str *mod, const char *space)
 	       (mod->len == len || mod->s[len] == ':');
 }
 
-enum ptx_space ptx_opcode_space(const struct ptx_opcode *o)
+static enum ptx_space space_named(const struct ptx_opcode *o)
 {
 	static const struct {
 		const char *name;
@@ -158,6 +158,10 @@ static void take_apart(struct ptx_opcode *o)
 			;
 		o->mod[o->n_mods++] = (struct ptx_str){ s, dot - s };
 	}
+	o->space = space_named(o);
+	for (i = o->n_mods; i-- && !o->type;)
+		o->type = ptx_type_of(o->mod[i].s, o->mod[i].len);
+	o->bytes = ptx_type_size(o->type);
 	if (o->op != PTX_OP_OTHER)
 		refine(o);
 }

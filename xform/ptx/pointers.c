@@ -161,7 +161,7 @@ static void texture(struct origins *g, const struct ptx_stmt *s, const struct pt
 static void statement(struct origins *g, const struct ptx_stmt *s)
 {
 	const struct ptx_opcode *o = ptx_opcode(g->m, s);
-	enum ptx_space space = ptx_opcode_space(o);
+	enum ptx_space space = o->space;
 	uint64_t set = 0;
 	uint32_t i;
 

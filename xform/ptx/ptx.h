@@ -100,6 +100,9 @@ struct ptx_opcode {
 	uint32_t results;	/* leading operands that are written */
 	struct ptx_str mod[PTX_MODS];	/* without dots, after the base */
 	uint32_t n_mods;
+	enum ptx_space space;	/* PTX_SPACE_NONE: none is named, generic */
+	enum ptx_type type;	/* the last one that is named, and its size */
+	uint32_t bytes;
 };
 
 enum ptx_stmt_kind {
@@ -262,8 +265,6 @@ bool ptx_is(const struct ptx_module *m, uint32_t sym, const char *name);
 uint32_t ptx_type_size(enum ptx_type t);
 /* "f32" to PTX_T_F32; PTX_T_NONE if it's no type */
 enum ptx_type ptx_type_of(const char *s, uint32_t len);
-/* the space named by an opcode's modifiers, PTX_SPACE_NONE: generic */
-enum ptx_space ptx_opcode_space(const struct ptx_opcode *o);
 /* the function a call goes to (index), PTX_NONE: indirect or unknown */
 uint32_t ptx_call_target(const struct ptx_module *m, const struct ptx_stmt *s);
 

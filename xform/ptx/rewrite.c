@@ -79,21 +79,14 @@ static void assign(struct writer *w, const struct ptx_stmt *s, const struct ptx_
 {
 	const struct ptx_opcode *o = ptx_opcode(w->m, s);
 	const struct ptx_symbol *sym = &w->m->syms[to->sym];
-	enum ptx_type t = PTX_T_NONE;
-	uint32_t size;
 
 	write_pred(w, s);
-	if (o->op == PTX_OP_cvt) {
+	if (o->op == PTX_OP_cvt)
 		say(w->o, "%.*s", (int)o->text.len, o->text.s);
-	} else {
-		if (o->n_mods)
-			t = ptx_type_of(o->mod[o->n_mods - 1].s, o->mod[o->n_mods - 1].len);
-		size = ptx_type_size(t);
-		if (size == (wide ? 8 : 4))
-			say(w->o, "mov.b%u", size * 8);
-		else
-			say(w->o, "cvt.u%u.u%u", size * 8, wide ? 64 : 32);
-	}
+	else if (o->bytes == (wide ? 8 : 4))
+		say(w->o, "mov.b%u", o->bytes * 8);
+	else
+		say(w->o, "cvt.u%u.u%u", o->bytes * 8, wide ? 64 : 32);
 	say(w->o, " %.*s, %s;", (int)sym->len, sym->s, value);
 }
 

@@ -123,15 +123,13 @@ static bool same_in_row(struct spreads *s, const struct ptx_stmt *st, const stru
 
 static uint8_t of_result(struct spreads *s, const struct ptx_stmt *st, const struct ptx_opcode *o)
 {
-	enum ptx_space space;
 	uint8_t level = SAME_IN_BLOCK, l;
 	uint32_t i;
 
 	if (o->class & PTX_BARRIER)	/* a reduction over the block, or over a part of it */
 		return barrier_counts(s->m, st) ? DIFFERS : SAME_IN_BLOCK;
 	if (o->op == PTX_OP_ld) {
-		space = ptx_opcode_space(o);
-		if (space != PTX_SPACE_PARAM && space != PTX_SPACE_CONST)
+		if (o->space != PTX_SPACE_PARAM && o->space != PTX_SPACE_CONST)
 			return DIFFERS;
 	} else if (!(o->class & PTX_PURE)) {
 		return DIFFERS;
@@ -146,7 +144,7 @@ static uint8_t of_result(struct spreads *s, const struct ptx_stmt *st, const str
 	if (o->op == PTX_OP_ld && ptx_arg(s->m, st, 1) && ptx_arg(s->m, st, 1)->n_children) {
 		const struct ptx_operand *a = &s->m->operands[ptx_arg(s->m, st, 1)->child];
 
-		if (ptx_opcode_space(o) == PTX_SPACE_PARAM &&
+		if (o->space == PTX_SPACE_PARAM &&
 		    (a->kind != PTX_VARIABLE || a->ref < s->f->params ||
 		     a->ref >= s->f->params + s->f->n_params))
 			return DIFFERS;

@@ -40,13 +40,11 @@ static bool takes_address(const struct ptx_module *m, const struct ptx_stmt *s)
 {
 	const struct ptx_opcode *o = ptx_opcode(m, s);
 	const struct ptx_operand *to = ptx_arg(m, s, 0);
-	const struct ptx_str *last;
 
-	if (s->n_args != 2 || to->kind != PTX_REG || to->component || !o->n_mods ||
+	if (s->n_args != 2 || to->kind != PTX_REG || to->component ||
 	    (o->op != PTX_OP_mov && o->op != PTX_OP_cvta) || ptx_has_mod(o, "to"))
 		return false;
-	last = &o->mod[o->n_mods - 1];
-	return ptx_type_size(ptx_type_of(last->s, last->len)) == 8;
+	return o->bytes == 8;
 }
 
 /* @may: the place is one where a register could stand. */

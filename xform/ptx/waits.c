@@ -36,11 +36,14 @@ struct look {
 	bool fences, far;
 };
 
+static bool is_seen_by_others(const struct ptx_opcode *o)
+{
+	return o->space == PTX_SPACE_NONE || o->space == PTX_SPACE_GLOBAL;
+}
+
 bool looks_at_memory(const struct ptx_opcode *o)
 {
-	enum ptx_space space = ptx_opcode_space(o);
-
-	if (space != PTX_SPACE_NONE && space != PTX_SPACE_GLOBAL)
+	if (!is_seen_by_others(o))
 		return false;
 	if (o->op == PTX_OP_ld || o->op == PTX_OP_multimem)
 		return ptx_has_mod(o, "volatile") || ptx_has_mod(o, "relaxed") ||
@@ -49,29 +52,11 @@ bool looks_at_memory(const struct ptx_opcode *o)
 	return o->op == PTX_OP_atom && (ptx_has_mod(o, "cas") || ptx_has_mod(o, "exch"));
 }
 
-static bool is_seen_by_others(const struct ptx_opcode *o)
-{
-	enum ptx_space space = ptx_opcode_space(o);
-
-	return space == PTX_SPACE_NONE || space == PTX_SPACE_GLOBAL;
-}
-
 static uint32_t facts_of_call(const struct look *k, const struct ptx_stmt *s)
 {
 	uint32_t i = ptx_call_target(k->m, s);
 
 	return k->mf->f[i == PTX_NONE ? k->mf->indirect : i].all;
-}
-
-/* The last type that an opcode names. */
-static enum ptx_type type_of(const struct ptx_opcode *o)
-{
-	enum ptx_type t = PTX_T_NONE;
-	uint32_t i;
-
-	for (i = o->n_mods; i-- && !t;)
-		t = ptx_type_of(o->mod[i].s, o->mod[i].len);
-	return t;
 }
 
 /* What a number is in as many bits as the instruction has; 0 bytes: not known, all. */
@@ -161,7 +146,7 @@ static bool is_float(enum ptx_type t)
 static uint32_t atomic_flags(const struct look *k, const struct ptx_stmt *s,
 			     const struct ptx_opcode *o, struct flow_op *op)
 {
-	uint32_t polls = o->op == PTX_OP_atom ? FLOW_POLLS : 0, bytes = ptx_type_size(type_of(o));
+	uint32_t polls = o->op == PTX_OP_atom ? FLOW_POLLS : 0, bytes = o->bytes;
 	const struct ptx_operand *by = ptx_arg(k->m, s, o->results + 1);
 	uint64_t number, sign = (uint64_t)1 << (8 * bytes - 1) % 64;
 
@@ -174,7 +159,7 @@ static uint32_t atomic_flags(const struct look *k, const struct ptx_stmt *s,
 	}
 	if (!ptx_has_mod(o, "add") || !by)
 		return polls | FLOW_GIVES;
-	if (by->kind != PTX_INT || is_float(type_of(o)) || !bytes)
+	if (by->kind != PTX_INT || is_float(o->type) || !bytes)
 		return polls;
 	number = key_of(by, bytes).value;
 	if (!number || s->pred != PTX_NONE)
@@ -197,7 +182,7 @@ static uint32_t plain_flags(const struct look *k, const struct ptx_stmt *s,
 			    const struct ptx_opcode *o)
 {
 	const struct ptx_operand *by = ptx_arg(k->m, s, 2);
-	enum ptx_type t = type_of(o);
+	enum ptx_type t = o->type;
 
 	switch (o->op) {
 	case PTX_OP_mov:
@@ -243,7 +228,7 @@ static uint32_t plain_flags(const struct look *k, const struct ptx_stmt *s,
 /* Does it give one register, of values alone? */
 static bool is_plain(const struct look *k, const struct ptx_stmt *s, const struct ptx_opcode *o)
 {
-	uint32_t i, bytes = ptx_type_size(type_of(o));
+	uint32_t i, bytes = o->bytes;
 
 	if (o->results != 1 || !(o->class & PTX_PURE) || s->pred != PTX_NONE || s->n_args < 2)
 		return false;
@@ -276,7 +261,7 @@ static uint32_t flags_of(const struct look *k, const struct ptx_stmt *s,
 		return load_flags(k, o);
 	case PTX_OP_st:
 		op->puts = is_seen_by_others(o) && s->n_args == 2 ?
-			value_of(k, ptx_arg(k->m, s, 1), ptx_type_size(type_of(o))) : FLOW_NONE;
+			value_of(k, ptx_arg(k->m, s, 1), o->bytes) : FLOW_NONE;
 		/* What goes to memory may come back as it was. */
 		return FLOW_COPIES | (is_seen_by_others(o) && o->n_mods &&
 				      (ptx_has_mod(o, "volatile") || ptx_has_mod(o, "relaxed") ||
@@ -293,7 +278,7 @@ static uint32_t flags_of(const struct look *k, const struct ptx_stmt *s,
 
 static uint8_t kind_of(const struct ptx_opcode *o)
 {
-	switch (ptx_opcode_space(o)) {
+	switch (o->space) {
 	case PTX_SPACE_SHARED:
 		return SHARED;
 	case PTX_SPACE_LOCAL:
@@ -339,7 +324,7 @@ static void tell_memory(const struct look *k, const struct ptx_stmt *s,
 	    (o->op == PTX_OP_ld && ptx_arg(k->m, s, 0)->kind != PTX_REG))
 		return;
 	a = &k->m->operands[a->child];
-	bytes = ptx_type_size(type_of(o));
+	bytes = o->bytes;
 	if (a->kind == PTX_REG && !a->component && !a->select && !a->neg)
 		op->address = reg_of(k, a);
 	else if (a->kind == PTX_VARIABLE)
@@ -356,7 +341,7 @@ static void tell(const struct cfg_teller *t, struct flow *f, uint32_t stmt)
 	const struct ptx_operand *pred = s->pred == PTX_NONE ? NULL : &k->m->operands[s->pred];
 	struct flow_op *op = flow_op(f, stmt);
 	bool plain = is_plain(k, s, o);
-	uint32_t i, results = o->results, bytes = ptx_type_size(type_of(o));
+	uint32_t i, results = o->results, bytes = o->bytes;
 
 	op->flags = flags_of(k, s, o, op);
 	tell_memory(k, s, o, op);
@@ -450,7 +435,7 @@ static bool find_keys(struct look *k)
 	for (i = k->f->body; i < k->f->body + k->f->n_body; i++) {
 		const struct ptx_stmt *s = &k->m->stmts[i];
 		uint32_t bytes = s->kind == PTX_INSTR ?
-				 ptx_type_size(type_of(ptx_opcode(k->m, s))) : 0;
+				 ptx_opcode(k->m, s)->bytes : 0;
 
 		for (a = 0; s->kind == PTX_INSTR && a < s->n_args; a++) {
 			const struct ptx_operand *o = ptx_arg(k->m, s, a);

@@ -30,6 +30,14 @@ void gs_dirty_last(struct gs_client *c)
 	list_move_tail(&c->dirty_link, &c->arb->dirty);
 }
 
+/* Before those who get seats: other seats may have been given in this call already. */
+void gs_dirty_first(struct gs_client *c)
+{
+	c->dirty = 1;
+	list_del_init(&c->dirty_link);
+	list_add(&c->dirty_link, &c->arb->dirty);
+}
+
 static void publish(struct gs_client *c)
 {
 	c->waiters = c->dev ? c->dev->root.waiting : 0;
@@ -121,6 +129,24 @@ static bool await(struct gs_device *dev, struct gs_entity *e, u64 now)
 	return false;
 }
 
+static void give_seats(struct gs_device *dev, u64 now)
+{
+	struct gs_entity *e;
+	struct gs_client *c;
+
+	while (dev->root.running < dev->conf.seats) {
+		e = pick(dev);
+		if (!e)
+			break;
+		c = gs_entity_client(e);
+		if (unlikely(c->beside || c->unasked) && !gs_beside_check(c, now))
+			continue;
+		if (await(dev, e, now))
+			break;
+		gs_to_running(c, now);
+	}
+}
+
 /* Give free seats away, and bring timers and pages up to date. */
 void gs_schedule(struct gs_device *dev, u64 now)
 {
@@ -131,18 +157,17 @@ void gs_schedule(struct gs_device *dev, u64 now)
 	gs_await_end(dev);
 	if (!list_empty(&dev->over))
 		gs_charge_over(dev, now, 2);
+	if (unlikely(dev->root.beside))
+		gs_beside_look(dev, now);
 	gs_later_due(dev, now);
 	gs_min_epoch(dev, now);
 	gs_slice_expire(dev, now);
-	while (dev->root.running < dev->conf.seats) {
-		e = pick(dev);
-		if (!e || await(dev, e, now))
-			break;
-		gs_to_running(gs_entity_client(e), now);
-	}
-	if (!dev->dealt)
-		gs_seats_deal(dev);
-	gs_slice_update(dev, now);
+	do {
+		give_seats(dev, now);
+		if (!dev->dealt)
+			gs_seats_deal(dev);
+		gs_slice_update(dev, now);
+	} while (gs_beside_lend(dev, now));
 	if (unlikely(dev->root.mem.swapped) && dev->root.running) {
 		e = pick(dev);
 		gs_mem_prepare(dev, e ? gs_entity_client(e) : NULL);
@@ -193,6 +218,9 @@ int gs_request(struct gs_client *c, u64 want, u64 now)
 		return 1;
 	case GS_CLIENT_WAITING:
 		c->want = want;
+		c->unasked = 0;
+		if (unlikely(c->beside))
+			gs_beside_check(c, now);
 		return 0;
 	case GS_CLIENT_OVER:
 		return gs_yield(c, true, want, now);
@@ -366,6 +394,7 @@ void gs_revive(struct gs_client *c, u64 now)
 		c->state = GS_CLIENT_RUNNING;
 		c->since = now;
 		c->charged = now;
+		c->paid = gs_turns(c->dev, now);
 		c->flags |= GS_PREEMPT;
 		c->preempted = now;
 		gs_to_over(c, now);

@@ -46,12 +46,15 @@
  *	RUNNING	 holds a seat: GS_GRANTED is set
  *	OVER	 did not yield within grace: its seat was given to another, but
  *		 it is charged on until it yields, is idle or leaves
+ *		 (one that waits may be on the device as well, see beside.c)
  *	GONE	 its device was removed: everything is -ENODEV, except
  *		 gs_client_remove()
  *
  *	IDLE -request-> WAITING -(grant)-> RUNNING -yield-> IDLE
  *	WAITING -cancel-> IDLE		   RUNNING -yield again-> WAITING or RUNNING
  *	RUNNING -(grace over)-> OVER	   RUNNING, idle -(linger over)-> IDLE
+ *	RUNNING, can't be stopped -(asked to yield)-> WAITING, and beside
+ *	the same, not asked by itself, idle -> IDLE
  *	OVER -yield-> IDLE		   OVER -yield again-> WAITING or RUNNING
  *
  * THE GRANT PAGE. What a client may see of its state are the members of struct
@@ -141,9 +144,17 @@ struct gs_host_ops {
 	/**
 	 * @peek_idle: does the client's page say that it is idle? Returns
 	 * since when (taken for the time of the grant if it is earlier: 1 will
-	 * do for "not known"), or 0 if it is busy. Only ever asked of holders.
+	 * do for "not known"), or 0 if it is busy. Only ever asked of holders, and
+	 * of those who wait without having asked by themselves.
 	 */
 	u64 (*peek_idle)(struct gs_arbiter *arb, struct gs_client *c);
+
+	/**
+	 * @peek_until: does the client's page say that it has something on the device
+	 * which can't be stopped? Returns until when about, or 0. It may be a lie.
+	 * Asked of holders, and of those who are beside one.
+	 */
+	u64 (*peek_until)(struct gs_arbiter *arb, struct gs_client *c);
 
 	/**
 	 * @kill: the client has not yielded for kill_after. The host ends the
@@ -208,6 +219,7 @@ struct gs_division {
  * @clients: [host] clients of the group itself on the device, in any state
  * @standing: [host] @clients, and those of its tenants' groups themselves
  * @overrunning: [host] clients of the subtree in state OVER
+ * @beside: [host] clients of the subtree that are on the device and don't hold it
  */
 struct gs_node {
 	/* What every decision touches comes first, and lies close together. */
@@ -222,6 +234,8 @@ struct gs_node {
 	u64 rivals;		/* weights of those present in its queues */
 	u64 wait_at;		/* up to when stat.wait is whole */
 	u64 over_paid;		/* the times up to which @overrunning paid, added up */
+	u64 beside_paid;	/* the same of @beside, in gs_device.turns */
+	u32 beside;
 	u32 min;		/* guarantee in force, per mille; see min.c */
 	u8 depth;
 	u8 limited;		/* it has a max */
@@ -291,6 +305,7 @@ struct gs_client {
 	u64 id;
 	u64 since;		/* of the present state */
 	u64 charged;		/* up to when its seat is paid */
+	u64 paid;		/* gs_device.turns then */
 	u64 want;		/* hint: time it wants in one go, 0: unknown */
 
 	u64 epoch;
@@ -305,6 +320,9 @@ struct gs_client {
 	u8 idle;		/* said that it has nothing to run */
 	u8 dirty;		/* has to be published */
 	u8 killed;
+	u8 beside;		/* it waits, and is on the device; see beside.c */
+	u8 unasked;		/* it waits, but didn't ask by itself */
+	struct list_head of_beside;	/* in its device's beside */
 	struct list_head of_device;	/* in its device's idle, holders or over */
 	struct list_head dirty_link;
 	struct list_head any;		/* the other requests of a gs_request_any() */
@@ -339,6 +357,8 @@ struct gs_client {
  *	the one that got its seat first stands first
  * @idle: clients in state IDLE and WAITING, the longest off the device first
  * @over: clients in state OVER
+ * @beside: clients that wait and are on the device still
+ * @turns: what each of those on the device had of it up to @turns_at, see beside.c
  * @nodes: all but @root, linked by gs_node.of_device
  * @later: what has to wait for a certain time: throttled nodes (until
  *	refilled) and overrunning clients (until killed)
@@ -351,7 +371,8 @@ struct gs_device {
 	struct gs_device_conf conf;
 	const struct gs_policy_ops *policy;
 	struct gs_node root;
-	struct list_head of_arb, holders, idle, over, nodes;
+	struct list_head of_arb, holders, idle, over, beside, nodes;
+	u64 turns, turns_at, turns_rest;
 	struct gs_tree later;
 	u64 armed;
 	u64 turn;		/* order of arrival, for fcfs and rr */
@@ -595,6 +616,7 @@ void gs_sync(struct gs_device *dev, u64 now);
 /*
  * After gs_sync(): for how long seats were held. Those who overrun are charged in
  * turn, as their number is theirs to choose; here they count up to now, all at once.
+ * So it is with those who are beside holders.
  */
 static inline u64 gs_unpaid(const struct gs_node *node)
 {
@@ -603,11 +625,14 @@ static inline u64 gs_unpaid(const struct gs_node *node)
 
 static inline u64 gs_usage(const struct gs_node *node)
 {
-	return node->stat.usage + gs_unpaid(node);
+	return node->stat.usage + gs_unpaid(node) +
+		node->beside * node->dev->turns - node->beside_paid;
 }
 
 static inline u64 gs_client_usage(const struct gs_client *c)
 {
+	if (c->beside)
+		return c->usage + c->dev->turns - c->paid;
 	return c->usage + (c->state == GS_CLIENT_OVER ? c->arb->now - c->charged : 0);
 }
 

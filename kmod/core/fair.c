@@ -45,7 +45,7 @@
  *	  V without it is (W_o * V_o), so the bound that leaves it just one slice
  *	  behind the V with it is slice * (W_o + w) / W_o. If it was away for no
  *	  longer than a busy machine keeps one from waking up, it keeps what it was
- *	  owed before, up to three such bounds, less what others used meanwhile;
+ *	  owed before, less what others used meanwhile;
  *	- in debt: it stays in debt, or one could shed it by a nap.
  * An entity that owes more than two slices (it held on after it was asked to
  * yield) isn't counted until V has caught up: with it V would run ahead of all
@@ -227,7 +227,7 @@ static bool indebted(const struct gs_device *dev, const struct gs_entity *e, str
 	return ahead > (s64)bound(dev, e) && ahead > (s64)bound_outside(dev, e, q, 2);
 }
 
-/* @e is owed a slice at most, or what it keeps of an older claim, up to three times that. */
+/* @e is owed a slice at most, or what it keeps of an older claim. */
 static void cut_claim(struct gs_device *dev, struct gs_entity *e, s64 behind, s64 kept)
 {
 	s64 most;
@@ -235,7 +235,7 @@ static void cut_claim(struct gs_device *dev, struct gs_entity *e, s64 behind, s6
 	if (behind <= (s64)bound(dev, e))
 		return;
 	most = bound_outside(dev, e, gs_queue_of(e), 1);
-	most = clamp_t(s64, kept, most, 3 * most);
+	most = max(kept, most);
 	if (behind > most)
 		e->link.val += behind - most;
 }
@@ -268,6 +268,13 @@ void gs_fair_count(struct gs_device *dev, struct gs_entity *e)
 	place(dev, q, e);
 }
 
+/* By those who hold, or are beside them. */
+static u64 used_below(const struct gs_node *node)
+{
+	return node->stat.usage + node->beside * gs_turns(node->dev, node->dev->arb->now) -
+		node->beside_paid;
+}
+
 /*
  * @e becomes active. If it was away for a moment only it keeps what it was owed before,
  * less what others used meanwhile.
@@ -279,7 +286,7 @@ void gs_fair_return(struct gs_device *dev, struct gs_entity *e)
 	s64 behind = -gs_fair_ahead(e), kept = 0;
 
 	if (behind > 0 && away <= ABSENCE_SLICES * dev->conf.slice && q->weight) {
-		used = min(e->up->stat.usage - e->others, CHARGE_MOST);
+		used = min(used_below(e->up) - e->others, CHARGE_MOST);
 		kept = behind - (s64)div64_u64(used << 12, q->weight + q->owing);
 	}
 	cut_claim(dev, e, behind, kept);
@@ -305,7 +312,7 @@ void gs_fair_leave(const struct gs_device *dev, struct gs_entity *e)
 	if (e->counted)
 		uncount(q, e);
 	e->left = dev->arb->now;
-	e->others = e->up->stat.usage;
+	e->others = used_below(e->up);
 }
 
 /* Move @e, whose place in the queue's average is known, by @by. */
@@ -441,14 +448,14 @@ void gs_fair_lend(struct gs_device *dev, struct gs_entity *e)
 		gs_tree_refresh(&e->link);
 }
 
-/* The device awaited those of @q who are away for @ns, while nobody was counted. */
-void gs_fair_awaited(struct gs_queue *q, u64 ns)
+/* The device awaited those of @q who are away for @ns, while nobody was counted, or used it. */
+void gs_fair_awaited(struct gs_queue *q, u64 ns, bool unused)
 {
 	u64 by;
 
 	ns = min(ns, q->patience);
 	q->patience -= ns;
-	if (q->weight || !q->last)
+	if (q->weight || !q->last || !unused)
 		return;
 	by = div_u64(ns << 12, q->last);
 	q->v += by;
@@ -466,7 +473,7 @@ static void settle(struct gs_device *dev, struct gs_queue *q, struct gs_entity *
 		shift(q, e, b - ahead);
 }
 
-void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns)
+void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns, u64 span)
 {
 	struct gs_queue *q = gs_queue_of(e);
 	bool contended = gs_node_pickable(e->up);
@@ -485,7 +492,7 @@ void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns)
 
 		e->link.val += by;
 		q->rest += by * e->weight;
-		q->patience = min(q->patience + PATIENCE_TIMES * ns,
+		q->patience = min(q->patience + PATIENCE_TIMES * min(span, CHARGE_MOST),
 				  ABSENCE_SLICES * dev->conf.slice);
 		if (unlikely(q->rest > REST_LIMIT))
 			gs_queue_time(q);

@@ -96,7 +96,8 @@ s64 gs_fair_ahead(struct gs_entity *e);
 void gs_fair_count(struct gs_device *dev, struct gs_entity *e);
 void gs_fair_return(struct gs_device *dev, struct gs_entity *e);
 void gs_fair_leave(const struct gs_device *dev, struct gs_entity *e);
-void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns);
+/* @e had @ns of the device, in a span of time in which others took turns with it. */
+void gs_fair_charge(struct gs_device *dev, struct gs_entity *e, u64 ns, u64 span);
 void gs_fair_forgive(struct gs_entity *e, u64 virtual);
 void gs_fair_settle(struct gs_device *dev, struct gs_entity *e);
 bool gs_fair_eligible(struct gs_entity *e);
@@ -107,7 +108,7 @@ void gs_fair_late(struct gs_entity *e, u64 ns, bool end);
 bool gs_fair_lent(const struct gs_device *dev, struct gs_entity *e);
 void gs_fair_lend(struct gs_device *dev, struct gs_entity *e);
 u64 gs_fair_await(struct gs_device *dev, struct gs_entity *e);
-void gs_fair_awaited(struct gs_queue *q, u64 ns);
+void gs_fair_awaited(struct gs_queue *q, u64 ns, bool unused);
 
 /* @ns of device time in @e's virtual time: ns * 4096 / weight. */
 static inline u64 gs_virtual(const struct gs_entity *e, u64 ns)

@@ -45,6 +45,7 @@ static inline bool gs_node_below(const struct gs_node *node, const struct gs_nod
 u64 gs_enter(struct gs_arbiter *arb, u64 now);
 void gs_dirty(struct gs_client *c);
 void gs_dirty_last(struct gs_client *c);
+void gs_dirty_first(struct gs_client *c);
 void gs_leave(struct gs_arbiter *arb);
 void gs_schedule(struct gs_device *dev, u64 now);
 void gs_tell_wanted(struct gs_arbiter *arb, u32 type, struct gs_device *dev,
@@ -82,6 +83,21 @@ void gs_to_over(struct gs_client *c, u64 now);
 void gs_overrun(struct gs_client *c, u64 now);
 void gs_any_clear(struct gs_client *c, u64 now);
 
+/* beside.c: those whose launches can't be stopped */
+u64 gs_turns(struct gs_device *dev, u64 now);
+void gs_path_beside(struct gs_node *node, int beside, u64 paid);
+bool gs_beside_is_over(const struct gs_client *c, u64 now);
+void gs_beside_end(struct gs_client *c, u64 now);
+void gs_beside_look(struct gs_device *dev, u64 now);
+bool gs_beside_check(struct gs_client *c, u64 now);
+bool gs_beside_lend(struct gs_device *dev, u64 now);
+
+/* Others of its group can do nothing about it: see gs_over_part(). */
+static inline bool gs_pays_part(const struct gs_client *c, u64 now)
+{
+	return c->state == GS_CLIENT_OVER || (c->beside && gs_beside_is_over(c, now));
+}
+
 /* slice.c */
 u64 gs_slice_request(const struct gs_device *dev, const struct gs_entity *e);
 u64 gs_slice_length(struct gs_client *c);
@@ -99,6 +115,7 @@ struct gs_node *gs_quota_throttled(struct gs_node *node);
 void gs_quota_set(struct gs_node *node, u64 now);
 void gs_unthrottle(struct gs_node *node, u64 now);
 void gs_later_due(struct gs_device *dev, u64 now);
+void gs_kill(struct gs_client *c, u64 since);
 
 /* set.c, life.c */
 void gs_node_inherit(struct gs_node *node);

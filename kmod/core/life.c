@@ -40,6 +40,7 @@ int gs_device_add(struct gs_arbiter *arb, struct gs_device *dev, u64 id,
 	dev->conf = *conf;
 	dev->policy = &gs_policies[conf->policy];
 	dev->armed = GS_NEVER;
+	dev->turns_at = now;
 	dev->epoch_start = now;
 	dev->epoch_end = now + conf->epoch;
 	dev->goal = 1000;
@@ -48,6 +49,7 @@ int gs_device_add(struct gs_arbiter *arb, struct gs_device *dev, u64 id,
 	INIT_LIST_HEAD(&dev->holders);
 	INIT_LIST_HEAD(&dev->idle);
 	INIT_LIST_HEAD(&dev->over);
+	INIT_LIST_HEAD(&dev->beside);
 	INIT_LIST_HEAD(&dev->nodes);
 	INIT_LIST_HEAD(&dev->spent);
 	INIT_LIST_HEAD(&dev->leaving);
@@ -277,7 +279,7 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 	int over = c->state == GS_CLIENT_OVER;
 	u64 old = gs_group_whole(c->group)->id;
 
-	if (running || over)
+	if (running || over || c->beside)
 		gs_charge(c, now);
 	gs_path_present(&c->entity, -1);
 	gs_entity_move(dev, &c->entity, to);
@@ -287,6 +289,10 @@ static void client_move(struct gs_client *c, struct gs_group *group, struct gs_n
 	if (over) {
 		gs_path_over(from, -1, -c->charged);
 		gs_path_over(to, 1, c->charged);
+	}
+	if (c->beside) {
+		gs_path_beside(from, -1, -c->paid);
+		gs_path_beside(to, 1, c->paid);
 	}
 	gs_mem_move(c, from, to);
 	gs_path_stand(from, -1);
@@ -431,6 +437,8 @@ static void node_move(struct gs_node *node, struct gs_node *to, u64 now)
 	gs_path_count(to, node->running, node->waiting);
 	gs_path_over(from, -(int)node->overrunning, -node->over_paid);
 	gs_path_over(to, node->overrunning, node->over_paid);
+	gs_path_beside(from, -(int)node->beside, -node->beside_paid);
+	gs_path_beside(to, node->beside, node->beside_paid);
 	gs_mem_move_node(node, from, to);
 	if (gs_tenant_is(node->group)) {
 		from->standing -= node->clients;
@@ -520,6 +528,7 @@ int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs
 	INIT_LIST_HEAD(&c->any);
 	INIT_LIST_HEAD(&c->set);
 	INIT_LIST_HEAD(&c->of_leaving);
+	INIT_LIST_HEAD(&c->of_beside);
 	INIT_LIST_HEAD(&c->dirty_link);
 	gs_path_present(&c->entity, 1);
 	list_add_tail(&c->of_device, &dev->idle);

@@ -242,7 +242,7 @@ void gs_min_charge(struct gs_client *c, u64 ns)
 	if (!c->node->assured)
 		dev->others += ns;
 	for (node = c->node; node; e = &node->entity, node = node->up) {
-		if (unlikely(c->state == GS_CLIENT_OVER) && due == ns)
+		if (unlikely(gs_pays_part(c, now)) && due == ns)
 			due = gs_over_part(e, ns);
 		if (!node->min)
 			continue;

@@ -130,6 +130,8 @@ static void count_waiting(struct gs_node *node, int waiting)
 
 void gs_path_count(struct gs_node *node, int running, int waiting)
 {
+	if (running)
+		gs_turns(node->dev, node->dev->arb->now);
 	for (; node; node = node->up) {
 		node->running += running;
 		if (waiting)
@@ -212,7 +214,7 @@ u64 gs_over_part(const struct gs_entity *e, u64 ns)
 /* Make a holder, or one that overruns, pay up to now, with all its ancestors. */
 void gs_charge(struct gs_client *c, u64 now)
 {
-	u64 ns = now - c->charged, due = ns;
+	u64 ns = now - c->charged, had = ns, due, turns;
 	struct gs_device *dev = c->dev;
 	struct gs_entity *e = &c->entity;
 	bool over = c->state == GS_CLIENT_OVER;
@@ -220,42 +222,52 @@ void gs_charge(struct gs_client *c, u64 now)
 
 	if (!ns)
 		return;
+	turns = gs_turns(dev, now);
+	if (!over)
+		had = turns - c->paid;
+	due = had;
+	c->paid = turns;
 	c->charged = now;
-	c->usage += ns;
+	c->usage += had;
 	if (over)
 		c->overrun_time += ns;
 	if (c->idle)
-		c->idle_time += ns;
+		c->idle_time += had;
 	if (c->flags & GS_PREEMPT)
 		gs_fair_late(e, now - c->preempted, false);
+	else if (unlikely(c->beside))
+		gs_fair_late(e, now - c->since, false);
 	for (;; e = &node->entity) {
-		gs_fair_charge(dev, e, due);
+		gs_fair_charge(dev, e, due, ns);
 		if (e->queued)
 			moved_one(dev, e);
 		node = e->up;
-		node->stat.usage += ns;
+		node->stat.usage += had;
 		if (unlikely(over)) {
 			node->stat.overrun += ns;
 			node->over_paid += ns;
-			if (due == ns)
-				due = gs_over_part(e, ns);
 		}
+		if (unlikely(c->beside))
+			node->beside_paid += had;
+		if (unlikely(gs_pays_part(c, now)) && due == had)
+			due = gs_over_part(e, had);
 		if (unlikely(c->idle))
-			node->stat.idle += ns;
+			node->stat.idle += had;
 		if (node->limited)
-			gs_quota_charge(node, now - due, now);
+			gs_quota_charge(node, now - (due == had ? ns : due), now);
 		if (!node->up)
 			break;
 	}
 	if (dev->nr_assured)
-		gs_min_charge(c, ns);
+		gs_min_charge(c, had);
 	if (c->node->capped)
 		gs_quota_enforce(c->node, now);
 }
 
 /*
  * The device awaited those below a node who are away: it was theirs, and all above
- * are charged for it. Called before anything else may change.
+ * are charged for it; but for what those had who are beside, and pay. Called before
+ * anything else may change.
  */
 void gs_await_end(struct gs_device *dev)
 {
@@ -267,9 +279,11 @@ void gs_await_end(struct gs_device *dev)
 		return;
 	ns = dev->arb->now - dev->awaits_since;
 	dev->awaits = NULL;
-	gs_fair_awaited(&node->queue[dev->awaits_class], ns);
+	gs_fair_awaited(&node->queue[dev->awaits_class], ns, !dev->root.beside);
+	if (dev->root.beside)
+		return;
 	for (e = &node->entity; e->up; e = &e->up->entity) {
-		gs_fair_charge(dev, e, ns);
+		gs_fair_charge(dev, e, ns, ns);
 		if (e->queued)
 			moved_one(dev, e);
 	}
@@ -280,6 +294,7 @@ void gs_charge_holders(struct gs_device *dev, u64 now)
 	struct gs_client *c;
 
 	gs_await_end(dev);
+	gs_turns(dev, now);
 	list_for_each_entry(c, &dev->holders, of_device)
 		gs_charge(c, now);
 }
@@ -290,6 +305,8 @@ void gs_charge_all(struct gs_device *dev, u64 now)
 
 	gs_charge_holders(dev, now);
 	list_for_each_entry(c, &dev->over, of_device)
+		gs_charge(c, now);
+	list_for_each_entry(c, &dev->beside, of_beside)
 		gs_charge(c, now);
 }
 

@@ -164,13 +164,13 @@ static void refilled(struct gs_node *node, u64 now)
 		     div64_u64(-node->left, node->share.quota) * node->share.period);
 }
 
-static void kill(struct gs_client *c, u64 now)
+/* It hasn't yielded for so long. */
+void gs_kill(struct gs_client *c, u64 since)
 {
 	struct gs_arbiter *arb = c->arb;
 
-	gs_later_remove(c->dev, &c->entity);
 	c->killed = 1;
-	gs_tell(arb, GS_EV_KILL, c->dev, c->group, c, now - c->preempted, 0);
+	gs_tell(arb, GS_EV_KILL, c->dev, c->group, c, since, 0);
 	if (arb->ops->kill)
 		arb->ops->kill(arb, c);
 }
@@ -178,13 +178,17 @@ static void kill(struct gs_client *c, u64 now)
 /* Do what was put off until now. */
 void gs_later_due(struct gs_device *dev, u64 now)
 {
+	struct gs_client *c;
 	struct gs_link *l;
 
 	while ((l = dev->later.first) && l->key <= now) {
-		if (l->kind == GS_KIND_NODE)
+		if (l->kind == GS_KIND_NODE) {
 			refilled(gs_entity_node(gs_link_entity(l)), now);
-		else
-			kill(gs_entity_client(gs_link_entity(l)), now);
+			continue;
+		}
+		c = gs_entity_client(gs_link_entity(l));
+		gs_later_remove(dev, &c->entity);
+		gs_kill(c, now - c->preempted);
 	}
 }
 

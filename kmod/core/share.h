@@ -141,7 +141,8 @@ struct gs_profile {
 
 /**
  * struct gs_stat - counters of a client, a node or a device; they only grow
- * @usage: time for which seats were held, idle or not, overruns included
+ * @usage: time for which seats were held, idle or not, overruns included; of those
+ *	who take turns on the device, beside.c, each one's part of it
  * @wait: time from request to grant, or to its end by gs_cancel(); of waits that
  *	go on, see gs_wait_time()
  * @idle: held without work, as far as the client said so
@@ -153,6 +154,7 @@ struct gs_profile {
  * @preempts_late: of these, answered later than a slice
  * @overruns: seats taken back in the books
  * @lingers: grants taken back from idle holders
+ * @besides: grants given on while what their holder had on the device ran on
  * @nr_periods: periods of max in which something ran or waited, the present one
  *	included
  * @nr_throttled: of these, those in which max was reached
@@ -160,7 +162,7 @@ struct gs_profile {
  */
 struct gs_stat {
 	u64 usage, wait, grants, handoffs, preempts;
-	u64 idle, overrun, throttled, preempts_late, overruns, lingers;
+	u64 idle, overrun, throttled, preempts_late, overruns, lingers, besides;
 	u64 nr_periods, nr_throttled;
 	u64 mem_denied;
 };

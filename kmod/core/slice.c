@@ -323,6 +323,8 @@ static void arm(struct gs_device *dev, u64 when)
 	when = min(when, gs_min_timer(dev));
 	if (unlikely(dev->awaits))
 		when = min(when, dev->awaits_until);
+	if (unlikely(dev->root.beside))
+		when = min(when, dev->arb->now + dev->conf.slice);
 	if (when >= dev->armed)
 		return;
 	dev->armed = when;	/* before the call: the host may set it */

@@ -82,6 +82,8 @@ void gs_to_idle(struct gs_client *c, u64 now)
 	int was_waiting = c->state == GS_CLIENT_WAITING;
 
 	if (was_waiting) {
+		if (unlikely(c->beside))
+			gs_beside_end(c, now);
 		leave_queue(c);
 		c->wait += now - c->since;	/* without a grant, but a wait */
 		gs_dirty(c);
@@ -90,6 +92,7 @@ void gs_to_idle(struct gs_client *c, u64 now)
 	}
 	gs_path_deactivate(c->dev, &c->entity);
 	c->state = GS_CLIENT_IDLE;
+	c->unasked = 0;
 	c->since = now;
 	gs_path_count(c->node, -was_running, -was_waiting);
 	gs_path_pressure(c->node, now);
@@ -105,6 +108,8 @@ void gs_to_running(struct gs_client *c, u64 now)
 	struct gs_node *node;
 	u32 handoff = dev->last != c->id;
 
+	if (unlikely(c->beside))
+		gs_beside_end(c, now);
 	if (waited)
 		leave_queue(c);
 	else
@@ -114,8 +119,10 @@ void gs_to_running(struct gs_client *c, u64 now)
 			gs_fair_lend(dev, e);
 	dev->last = c->id;
 	c->state = GS_CLIENT_RUNNING;
+	c->unasked = 0;
 	c->since = now;
 	c->charged = now;
+	c->paid = gs_turns(dev, now);
 	c->slice = gs_slice_length(c);
 	c->deadline = now + c->slice;
 	c->preempt_at = GS_NEVER;

@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 {
 	u64 seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261121;
 	u64 ops = argc > 2 ? strtoull(argv[2], NULL, 0) : 1200000, done = 0;
-	unsigned long grants = 0, overruns = 0, throttles = 0, denied = 0, worlds = 0;
+	unsigned long besides = 0, grants = 0, overruns = 0, throttles = 0, denied = 0, worlds = 0;
 	static struct world w;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -88,13 +88,18 @@ int main(int argc, char **argv)
 		done += w.ops;
 		worlds++;
 		grants += w.grants;
+		besides += w.besides;
 		overruns += w.overruns;
 		throttles += w.throttles;
 		denied += w.denied;
 	}
 	printf("# %llu operations in %lu worlds\n", (unsigned long long)done, worlds);
-	printf("# %lu grants, %lu overruns, %lu throttled, %lu refused\n", grants, overruns,
-	       throttles, denied);
+	printf("# %lu grants, %lu overruns, %lu throttled, %lu refused, %lu beside\n", grants,
+	       overruns, throttles, denied, besides);
+	if (!besides) {
+		printf("not ok 1 - properties # nobody was beside a holder\n");
+		return 1;
+	}
 	printf("ok 1 - properties\n");
 	return 0;
 }

@@ -133,8 +133,8 @@ static void check_min(struct gs_node *node, bool pickable)
 static void check_node(struct world *w, struct gs_node *node)
 {
 	unsigned int i, running = 0, waiting = 0, over = 0, min = 0, own = 0, present = 0;
-	unsigned int standing = 0;
-	u64 used = 0, swapped = 0, paid = 0, rivals = 0;
+	unsigned int standing = 0, beside = 0;
+	u64 turns_paid = 0, used = 0, swapped = 0, paid = 0, rivals = 0;
 	struct sums s = { 0 };
 	bool pickable;
 
@@ -155,6 +155,8 @@ static void check_node(struct world *w, struct gs_node *node)
 		waiting += c->state == GS_CLIENT_WAITING;
 		over += c->state == GS_CLIENT_OVER;
 		paid += c->state == GS_CLIENT_OVER ? c->charged : 0;
+		beside += c->beside;
+		turns_paid += c->beside ? c->paid : 0;
 		used += c->mem_used;
 		swapped += c->mem_swapped;
 		if (c->node == node) {
@@ -181,6 +183,8 @@ static void check_node(struct world *w, struct gs_node *node)
 	     "%u+%u+%u clients, counted %u+%u+%u", running, waiting, over, node->running,
 	     node->waiting, node->overrunning);
 	MUST(paid == node->over_paid, "paid up to");
+	MUST(beside == node->beside && turns_paid == node->beside_paid, "%u beside, counted %u",
+	     beside, node->beside);
 	MUST(own == node->clients, "%u clients of its own, counted %u", own, node->clients);
 	MUST(own + standing == node->standing, "%u standing, counted %u", own + standing,
 	     node->standing);
@@ -242,6 +246,9 @@ static void check_client(struct world *w, struct fuzz_client *f)
 	MUST(c->entity.queued == (c->state == GS_CLIENT_WAITING), "queued");
 	MUST(c->entity.active == (holds || c->state == GS_CLIENT_WAITING), "active");
 	MUST(list_empty(&c->any) || c->state == GS_CLIENT_WAITING, "any");
+	MUST(!(c->beside || c->unasked) || c->state == GS_CLIENT_WAITING, "beside in state %d",
+	     c->state);
+	MUST(c->beside == !list_empty(&c->of_beside), "beside");
 	/* But for one who is forgiven a part of a debt, and still owes. */
 	if (!w->weights_moved && c->dev->conf.seats == 1)
 		MUST(!before(c->entity.link.val, f->v) || gs_fair_ahead(&c->entity) > 0,
@@ -308,6 +315,8 @@ static void check_wakeups(struct world *w, unsigned int d)
 	}
 	if (dev->awaits)
 		check_awaits(w, dev);
+	MUST(!dev->root.beside || dev->armed <= w->arb.now + dev->conf.slice,
+	     "who is beside has no timer");
 	list_for_each_entry(h, &dev->holders, of_device) {
 		if (h->flags & GS_PREEMPT)
 			MUST(dev->armed <= h->preempted + dev->conf.grace, "no grace timer");
@@ -355,13 +364,10 @@ void world_check(struct world *w)
 
 			if (!c || c->dev != dev)
 				continue;
-			usage += c->usage;
-			/* What isn't charged yet. */
-			if (c->state == GS_CLIENT_RUNNING || c->state == GS_CLIENT_OVER)
-				usage += w->now - c->charged;
+			usage += c->usage + unpaid(w, c);
 		}
 		w->most_seats[d] = max(dev->conf.seats, dev->root.running);
-		MUST(usage == w->book[d], "%llu used, %llu held", (unsigned long long)usage,
+		MUST(is_near(w, d, usage), "%llu used, %llu held", (unsigned long long)usage,
 		     (unsigned long long)w->book[d]);
 	}
 }

@@ -26,6 +26,7 @@ struct fuzz_client {
 	struct gs_profile profile;
 	u64 v;			/* virtual runtime after the last call */
 	u64 idle_since;
+	u64 until;		/* says that it can't be stopped */
 };
 
 struct world {
@@ -36,6 +37,7 @@ struct world {
 	bool dev_used[DEVICES];
 	u64 armed[DEVICES];
 	u64 book[DEVICES];	/* time that seats were held, by our own watch */
+	u64 inexact[DEVICES];	/* at most so much, as who takes turns has whole ns */
 	u64 gone[DEVICES];	/* usage of clients that left the device */
 	u32 most_seats[DEVICES];
 	struct gs_stat last[DEVICES];
@@ -44,6 +46,7 @@ struct world {
 	u64 ids;
 	u64 longest_hold, longest_slice;
 	long nodes;
+	unsigned long besides;
 	unsigned long ops, grants, overruns, throttles, denied, worst_lag;
 	bool weights_moved;	/* virtual runtimes may have been set anew */
 	bool unfair;		/* lags aren't bounded: a policy that doesn't weigh */
@@ -56,6 +59,8 @@ void world_init(struct world *w, const unsigned char *data, size_t size);
 void world_step(struct world *w);
 void world_end(struct world *w);
 void world_check(struct world *w);
+u64 unpaid(const struct world *w, const struct gs_client *c);
+bool is_near(const struct world *w, unsigned int d, u64 usage);
 
 #define MUST(cond, ...) do {						\
 	if (!(cond)) {							\

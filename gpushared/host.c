@@ -30,6 +30,14 @@ static u64 peek_idle(struct gs_arbiter *arb, struct gs_client *core)
 	return min(since, arb->now);
 }
 
+static u64 peek_until(struct gs_arbiter *arb, struct gs_client *core)
+{
+	struct client *c = core->priv;
+
+	(void)arb;
+	return __atomic_load_n(&c->pages.own->until_ns, __ATOMIC_ACQUIRE);
+}
+
 static void kill_client(struct gs_arbiter *arb, struct gs_client *core)
 {
 	struct client *c = core->priv;
@@ -49,6 +57,7 @@ static const struct gs_host_ops ops = {
 	.publish = page_publish,
 	.arm = arm,
 	.peek_idle = peek_idle,
+	.peek_until = peek_until,
 	.kill = kill_client,
 	.node_free = node_free,
 	.event = event_tell,

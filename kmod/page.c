@@ -138,6 +138,11 @@ static u64 peek_idle(struct gs_arbiter *arb, struct gs_client *core)
 	return min(gs_idle_since(gs_kclient(core)), arb->now);
 }
 
+static u64 peek_until(struct gs_arbiter *arb, struct gs_client *core)
+{
+	return READ_ONCE(gs_kclient(core)->said->until_ns);
+}
+
 static void node_free(struct gs_arbiter *arb, struct gs_node *node)
 {
 	kfree(node);
@@ -147,6 +152,7 @@ const struct gs_host_ops gs_ops = {
 	.publish = publish,
 	.arm = arm,
 	.peek_idle = peek_idle,
+	.peek_until = peek_until,
 	.kill = gs_owners_kill,
 	.node_free = node_free,
 	.event = gs_event,

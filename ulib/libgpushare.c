@@ -502,6 +502,14 @@ PUBLIC void gpushare_progress(struct gpushare *handle, uint64_t blocks, uint64_t
 	__atomic_add_fetch(&page->busy_ns, busy_ns, __ATOMIC_RELAXED);
 }
 
+PUBLIC void gpushare_until(struct gpushare *handle, uint64_t until_ns)
+{
+	struct gpushare_client_page *page = client_page(handle);
+
+	if (page)
+		__atomic_store_n(&page->until_ns, until_ns, __ATOMIC_RELEASE);
+}
+
 PUBLIC void gpushare_unscheduled(struct gpushare *handle, uint64_t launches)
 {
 	struct gpushare_client_page *page = client_page(handle);

@@ -256,6 +256,45 @@ TEST_LIMIT(an_idle_holder_loses_its_grant_after_linger, 120)
 	device_remove(a.device);
 }
 
+/* It has 20 s to yield; but who says that it can't isn't waited for, and pays. */
+TEST(what_cant_be_stopped_isnt_waited_for)
+{
+	struct gpushare_device d = { .mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_GRACE,
+		.slice_us = 5000, .grace_us = 20000000 };
+	struct gpushare_stats before, after;
+	struct client a, b;
+
+	need_arbiter();
+	a = client_new(device_add(&d));
+	b = client_new(a.device);
+	ASSERT_EQ(0, acquire(&a, 0, 0));
+	EXPECT_EQ(-ETIMEDOUT, acquire(&b, 0, 300));
+	a.own->until_ns = now_ns() - 1;		/* which is over, as it says */
+	EXPECT_EQ(-ETIMEDOUT, acquire(&b, 0, 300));
+	a.own->until_ns = now_ns() + 60000000000;
+	EXPECT_EQ(0, acquire(&b, 0, 10000));
+	EXPECT_FALSE(granted(&a));
+	EXPECT_TRUE(word(&a) & GPUSHARE_WAITING);
+	EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_CLIENT, 0, 0, &before));
+	nap(100);
+	EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_CLIENT, 0, 0, &after));
+	EXPECT_LE(before.usage_ns + 50000000, after.usage_ns);
+	EXPECT_EQ(0, after.overruns);
+	EXPECT_EQ(0, yield(&b, 0, 0));
+	EXPECT_TRUE(EVENTUALLY(granted(&a)));
+	/* it has ended, and there is nothing more */
+	EXPECT_EQ(0, acquire(&b, 0, 10000));
+	EXPECT_TRUE(word(&a) & GPUSHARE_WAITING);
+	a.own->until_ns = 0;
+	a.own->idle_ns = now_ns();
+	EXPECT_TRUE(EVENTUALLY(!(word(&a) & GPUSHARE_FLAGS_MASK)));
+	EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_CLIENT, 0, 0, &before));
+	nap(100);
+	EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_CLIENT, 0, 0, &after));
+	EXPECT_EQ(before.usage_ns, after.usage_ns);
+	device_remove(a.device);
+}
+
 TEST(poll_tells_an_idle_holder_that_is_asked)
 {
 	struct gpushare_device d = { .mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_LINGER,

@@ -127,6 +127,13 @@ uint64_t gpushare_after(uint64_t ns);
 /* Tell, for statistics and estimates: so many more blocks done and ns of work. */
 void gpushare_progress(struct gpushare *handle, uint64_t blocks, uint64_t busy_ns);
 
+/*
+ * Tell that what is on the device can't be stopped, and when about it will have ended; 0:
+ * there is no such thing any more. If the device is asked back meanwhile it goes to who
+ * waits at once, and takes turns between the two; what is under way is charged on.
+ */
+void gpushare_until(struct gpushare *handle, uint64_t until_ns);
+
 /* Tell that so many launches went past the gate. */
 void gpushare_unscheduled(struct gpushare *handle, uint64_t launches);
 

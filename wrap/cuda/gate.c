@@ -28,6 +28,7 @@
 
 #include "cut.h"
 #include "wrap.h"
+#include "ulib/clock.h"
 #include "ulib/glibc.h"
 
 GS_OLD(pthread_create);
@@ -37,6 +38,7 @@ GS_OLD(pthread_attr_setstacksize);
 #define STACK		(1024 * 1024)
 #define SLOW_NS		1000000
 #define QUICK_NS	100000
+#define BESIDE_NS	250000000u
 #define LINGER		20u	/* slow looks at nothing, then it sleeps */
 
 enum { NONE, AWAKE, ASLEEP };
@@ -85,6 +87,7 @@ static bool keep(void)
 			gs_note_workers(&dev->budget);
 			wanted |= gs_is_awaited(&dev->budget);
 			gs_reap(dev);
+			gs_say_late(&dev->budget);
 		}
 		gs_ask_for_queued(&dev->budget);
 	}
@@ -167,17 +170,28 @@ static bool has_room(struct gs_device *dev, uint64_t est_ns)
 	       gs_has_room(&dev->budget, est_ns);
 }
 
-static bool is_granted(const struct gs_device *dev)
+/*
+ * Is the device held, or will it be again without our doing, as what is in flight was too
+ * long to be waited for? Not if that takes for ever: it may wait for the very launch that
+ * waits for it here.
+ */
+static bool is_kept(const struct gs_device *dev, uint64_t *lost_ns)
 {
 	struct gpushare_grant grant;
 
 	gpushare_grant(dev->budget.share, &grant);
-	return grant.flags & GPUSHARE_GRANTED;
+	if (grant.flags & GPUSHARE_GRANTED)
+		return true;
+	if (!*lost_ns)
+		*lost_ns = gs_now();
+	return grant.flags & GPUSHARE_WAITING && gs_now() - *lost_ns < BESIDE_NS +
+		4 * __atomic_load_n(&dev->budget.in_flight_ns, __ATOMIC_RELAXED);
 }
 
 /* Returns whether the launch has begun. */
 static __attribute__((noinline)) bool wait_for_room(struct gs_device *dev, uint64_t est_ns)
 {
+	uint64_t lost_ns = 0;
 	uint32_t n = 0;
 
 	gs_queue(&dev->budget);
@@ -189,9 +203,10 @@ static __attribute__((noinline)) bool wait_for_room(struct gs_device *dev, uint6
 	       (!gpushare_may_run(dev->budget.share) || !has_room(dev, est_ns))) {
 		if (!gpushare_may_run(dev->budget.share))
 			gs_areas_stop(dev);
-		if (!is_granted(dev))
+		if (!is_kept(dev, &lost_ns))
 			break;
 		gs_reap(dev);
+		gs_say_late(&dev->budget);
 		gs_pause(n++);
 	}
 	gs_ask_for_queued(&dev->budget);

@@ -25,6 +25,11 @@
  * launches of unknown kernels; of a kernel of 5 ms that can't be cut one if somebody waits,
  * two if nobody does, and six after a quarter of a second alone.
  *
+ * What is in flight can't be taken back, and may be longer than the least room: by 2, 3, or
+ * as it was thought to be shorter. Then the arbiter is told when it will have ended, and who
+ * waits isn't kept waiting for it (gpushare_until()). What is within the room is waited for,
+ * so that the device is one program's at a time.
+ *
  * A thread that waits for room has work queued, so its device isn't idle: a bracket says so
  * for all such threads. Where the grant is asked back and nothing is in flight, whoever
  * notices ends that bracket and asks anew in the thread's stead, which may be kept from its
@@ -53,7 +58,41 @@ void gs_budget_forked(struct gs_budget *budget)
 	budget->told.telling = false;
 	budget->queued = 0;
 	budget->held = budget->asked = false;
+	budget->until_ns = budget->asked_ns = 0;
 	pthread_mutex_init(&budget->saying, NULL);
+}
+
+static void say(struct gs_budget *budget, uint64_t until)
+{
+	__atomic_store_n(&budget->until_ns, until, __ATOMIC_RELAXED);
+	gpushare_until(budget->share, until);
+}
+
+void gs_say_until(struct gs_budget *budget)
+{
+	uint64_t ns = __atomic_load_n(&budget->in_flight_ns, __ATOMIC_SEQ_CST);
+
+	if (__atomic_load_n(&budget->in_flight, __ATOMIC_SEQ_CST) && ns > gs_least_room(budget))
+		say(budget, gs_now() + ns);
+	else
+		say(budget, 0);
+}
+
+void gs_say_late(struct gs_budget *budget)
+{
+	uint64_t asked = __atomic_load_n(&budget->asked_ns, __ATOMIC_RELAXED), now;
+
+	if (!gs_is_asked_back(budget) || !__atomic_load_n(&budget->in_flight, __ATOMIC_SEQ_CST)) {
+		if (asked)
+			__atomic_store_n(&budget->asked_ns, 0, __ATOMIC_RELAXED);
+		return;
+	}
+	now = gs_now();
+	if (!asked)
+		__atomic_store_n(&budget->asked_ns, now, __ATOMIC_RELAXED);
+	else if (now - asked > gs_slice(budget) / 4 &&
+		 __atomic_load_n(&budget->until_ns, __ATOMIC_RELAXED) <= now)
+		say(budget, now + gs_slice(budget) + now - asked);	/* as long again */
 }
 
 uint64_t gs_room(struct gs_budget *budget)

@@ -26,6 +26,8 @@ struct gs_budget {
 	uint32_t workers;		/* dealt when it was last held; 0: none are dealt out */
 	uint64_t ended_ns;		/* when something ended last */
 	uint64_t alone;			/* the number of a grant that stood for long */
+	uint64_t until_ns;		/* what was said with gpushare_until() */
+	uint64_t asked_ns;		/* since when it is asked back, and not given back */
 	struct gs_described told;	/* of what runs next */
 	uint32_t queued;		/* threads that have work, and wait for room */
 	pthread_mutex_t saying;		/* protects the rest */
@@ -106,17 +108,30 @@ static inline bool gs_has_room(struct gs_budget *budget, uint64_t ns)
 	return gs_has_more_room(budget, ns);
 }
 
+/* Says what is in flight and can't be stopped, or that it is no longer. */
+void gs_say_until(struct gs_budget *budget);
+/* Whoever waits, or looks, does so: is it asked back, and goes on for longer than was thought? */
+void gs_say_late(struct gs_budget *budget);
+
 /* So many launches enter. True: nothing was in flight before. */
 static inline bool gs_enter(struct gs_budget *budget, uint32_t n, uint64_t ns)
 {
-	__atomic_add_fetch(&budget->in_flight_ns, ns, __ATOMIC_SEQ_CST);
-	return !__atomic_fetch_add(&budget->in_flight, n, __ATOMIC_SEQ_CST);
+	uint64_t room = gs_least_room(budget);
+	uint64_t all = __atomic_add_fetch(&budget->in_flight_ns, ns, __ATOMIC_SEQ_CST);
+	bool first = !__atomic_fetch_add(&budget->in_flight, n, __ATOMIC_SEQ_CST);
+
+	if (__builtin_expect(all > room, 0) &&
+	    (ns > room || !__atomic_load_n(&budget->until_ns, __ATOMIC_RELAXED)))
+		gs_say_until(budget);
+	return first;
 }
 
 static inline void gs_leave(struct gs_budget *budget, uint32_t n, uint64_t ns)
 {
 	__atomic_sub_fetch(&budget->in_flight_ns, ns, __ATOMIC_SEQ_CST);
 	__atomic_sub_fetch(&budget->in_flight, n, __ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&budget->until_ns, __ATOMIC_RELAXED) != 0, 0))
+		gs_say_until(budget);
 }
 
 /* What took something that began at @begun_ns and ended now, and waited for what was before. */

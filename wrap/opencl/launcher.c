@@ -778,6 +778,7 @@ static void *launcher(void *arg)
 
 	for (;;) {
 		clean_up(device);
+		gs_say_late(&device->budget);
 		asked_back = gs_is_asked_back(&device->budget);
 		tell_batches(device, queued && asked_back ? 0 : look_ns(device));
 		pthread_mutex_lock(&device->lock);

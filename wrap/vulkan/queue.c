@@ -236,6 +236,7 @@ static bool wait_for_room(struct gsv_device *device, uint64_t ns)
 	gs_queue(&device->budget);
 	pthread_mutex_lock(&device->lock);
 	while (must_wait(device, ns)) {
+		gs_say_late(&device->budget);
 		clock_gettime(CLOCK_REALTIME, &soon);
 		soon.tv_nsec += LOOK_NS;
 		soon.tv_sec += soon.tv_nsec / 1000000000;

@@ -168,6 +168,12 @@ struct gpushare_grant_page {
  * else since when it isn't: such a holder's grant is withdrawn, without asking,
  * when it was idle for linger and somebody waits. So a client clears @idle_ns,
  * with a full fence after it, before it reads the grant's word and runs.
+ * @until_ns is when about something on the device will have ended that can't be stopped
+ * before, 0: there is no such thing. Who says so and is asked to yield, when that is due
+ * in more than a quarter of a slice, isn't waited for: it has yielded and asked anew, the
+ * seat is the next one's, and the device takes turns between the two. Until the page says
+ * 0, or idle, the client pays for its part of the time. It sees WAITING, and GRANTED when
+ * the seat is its own again.
  */
 struct gpushare_client_page {
 	__u32 version;
@@ -177,6 +183,7 @@ struct gpushare_client_page {
 	__aligned_u64 idle_ns;
 	__aligned_u64 unscheduled;	/* launches that went past the gate */
 	__aligned_u64 wish;		/* with a doorbell (FEAT_BELL): what it rings for */
+	__aligned_u64 until_ns;
 };
 
 /* Features, in struct gpushare_version. */
@@ -460,7 +467,8 @@ struct gpushare_share {
  * the device with the smallest id above @device (begin with 0), ENOENT after the last.
  *
  * A holder that was asked to yield and hasn't for @grace_us loses its seat to who
- * waits, and is charged until it yields. For @kill_us, and it is killed: all
+ * waits, and is charged until it yields; but see until_ns in its page. For @kill_us, and
+ * it is killed: all
  * processes that use the client's address space, but for those that the kernel lets
  * nobody kill (with the daemon: the process that connected). A holder that was
  * stopped (SIGSTOP, a debugger, a frozen cgroup) doesn't yield either, and is no exception.

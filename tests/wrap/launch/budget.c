@@ -13,7 +13,7 @@
 
 static struct gpushare_grant_page page;
 static struct gpushare handle = { .grant = &page };
-static uint64_t now_ns, passed, ended, blocks_done, busy_ns, requests, yields;
+static uint64_t now_ns, until, passed, ended, blocks_done, busy_ns, requests, yields;
 static int64_t under_way;
 
 uint64_t gs_now(void)
@@ -35,6 +35,12 @@ void gpushare_grant(const struct gpushare *g, struct gpushare_grant *grant)
 		.flags = (uint32_t)(g->grant->word & GPUSHARE_FLAGS_MASK),
 		.granted_ns = g->grant->granted_ns, .waiters = g->grant->waiters,
 	};
+}
+
+void gpushare_until(struct gpushare *g, uint64_t until_ns)
+{
+	(void)g;
+	until = until_ns;
 }
 
 void gpushare_unscheduled(struct gpushare *g, uint64_t launches)
@@ -88,7 +94,7 @@ static struct gs_budget granted(uint64_t epoch)
 		.granted_ns = now_ns, .client = 7,
 	};
 	handle.grant = &page;
-	ended = blocks_done = busy_ns = passed = requests = yields = 0;
+	until = ended = blocks_done = busy_ns = passed = requests = yields = 0;
 	under_way = 0;
 	EXPECT_EQ(0, gs_budget_open(&b, "cpu:0"));
 	return b;
@@ -365,6 +371,58 @@ TEST(nobody_waits_nobody_asks)
 	gs_ask_for_queued(&b);
 	EXPECT_EQ(0, under_way);
 	EXPECT_EQ(0, requests);
+}
+
+/* What is more than the room can't be taken back, and is said; what is within it isn't. */
+TEST(who_waits_is_not_kept_by_what_takes_longer_than_the_room)
+{
+	struct gs_budget b = granted(1);
+
+	launches_of(&b, 10000);
+	EXPECT_EQ(0, until);
+	b = granted(1);
+	gs_enter(&b, 1, 100 * MS);
+	EXPECT_EQ(now_ns + 100 * MS, until);
+	gs_enter(&b, 1, 100 * MS);
+	EXPECT_EQ(now_ns + 200 * MS, until);
+	now_ns += 30 * MS;
+	gs_enter(&b, 1, 1000);		/* a short one says nothing anew */
+	EXPECT_EQ(now_ns + 170 * MS, until);
+	gs_ended(&b, 1, 1, 100 * MS, 1, MS);
+	EXPECT_EQ(now_ns + 100 * MS + 1000, until);
+	gs_ended(&b, 1, 1, 100 * MS, 1, MS);
+	EXPECT_EQ(0, until);
+}
+
+/* It was thought to be short, or nobody knew: who is asked and can't says so then. */
+TEST(what_goes_on_when_it_is_asked_back_is_said)
+{
+	struct gs_budget b = granted(1);
+	uint64_t asked;
+
+	gs_enter(&b, 1, gs_unknown_ns(&b));
+	now_ns += 50 * MS;
+	gs_say_late(&b);
+	EXPECT_EQ(0, until);		/* nobody waits */
+	page.word |= GPUSHARE_PREEMPT;
+	asked = now_ns;
+	gs_say_late(&b);
+	now_ns = asked + SLICE / 4;
+	gs_say_late(&b);
+	EXPECT_EQ(0, until);		/* it may end any moment */
+	now_ns = asked + SLICE / 4 + 1;
+	gs_say_late(&b);
+	EXPECT_EQ(now_ns + SLICE + SLICE / 4 + 1, until);
+	now_ns = until;
+	gs_say_late(&b);
+	EXPECT_EQ(now_ns + SLICE + now_ns - asked, until);
+	gs_ended(&b, 1, 1, gs_unknown_ns(&b), 1, MS);
+	EXPECT_EQ(0, until);
+	gs_say_late(&b);
+	now_ns += 10 * MS;
+	gs_enter(&b, 1, 10000);
+	gs_say_late(&b);
+	EXPECT_EQ(0, until);		/* asked anew: from now on */
 }
 
 TEST_MAIN()

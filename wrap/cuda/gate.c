@@ -38,7 +38,7 @@ GS_OLD(pthread_attr_setstacksize);
 #define STACK		(1024 * 1024)
 #define SLOW_NS		1000000
 #define QUICK_NS	100000
-#define BESIDE_NS	250000000u
+#define BESIDE_NS	100000000u	/* as grace, by default */
 #define LINGER		20u	/* slow looks at nothing, then it sleeps */
 
 enum { NONE, AWAKE, ASLEEP };
@@ -185,7 +185,7 @@ static bool is_kept(const struct gs_device *dev, uint64_t *lost_ns)
 	if (!*lost_ns)
 		*lost_ns = gs_now();
 	return grant.flags & GPUSHARE_WAITING && gs_now() - *lost_ns < BESIDE_NS +
-		4 * __atomic_load_n(&dev->budget.in_flight_ns, __ATOMIC_RELAXED);
+		2 * __atomic_load_n(&dev->budget.in_flight_ns, __ATOMIC_RELAXED);
 }
 
 /* Returns whether the launch has begun. */

@@ -14,7 +14,7 @@
 	_Static_assert(offsetof(struct type, last) == at, #type "." #last " moved")
 
 LAYOUT(gpushare_grant_page, 88, holder, 80);
-LAYOUT(gpushare_client_page, 48, wish, 40);
+LAYOUT(gpushare_client_page, 56, until_ns, 48);
 LAYOUT(gpushare_version, 64, release, 24);
 LAYOUT(gpushare_attach, 96, key, 32);
 LAYOUT(gpushare_wait, 48, reserved, 44);

@@ -76,6 +76,9 @@ static void print_value(const struct gpushare_event *e)
 	case GPUSHARE_EVENT_GRANTED:
 		printf(" slice %s", gs_time(a, e->value));
 		break;
+	case GPUSHARE_EVENT_CLIENT_LEFT:
+		printf(" held %s in all", gs_time(a, e->value));
+		break;
 	case GPUSHARE_EVENT_YIELDED:
 		printf(" held %s", gs_time(a, e->value));
 		break;

@@ -19,6 +19,7 @@ static int version(struct gpushare_version *v)
 		      GPUSHARE_FEAT_DISCOVERY | GPUSHARE_FEAT_BELL |
 		      (d.state_path ? GPUSHARE_FEAT_KEEPS : 0);
 	v->unkept = (uint32_t)state_unkept();
+	v->started_ns = d.started_ns;
 	memset(v->release, 0, sizeof(v->release));
 	strncpy(v->release, GPUSHARE_RELEASE, sizeof(v->release) - 1);
 	return 0;

@@ -186,6 +186,7 @@ struct daemon {
 	unsigned int nr_groups, nr_parts;	/* but the root; of tenants */
 	uint64_t commands;		/* so many were begun */
 	uint64_t turned_away;		/* callers, for want of room */
+	uint64_t started_ns;
 	struct client *acting;		/* whose request is being handled, */
 	bool acting_any;		/* for its whole set */
 	const char *state_path;

@@ -65,5 +65,6 @@ static const struct gs_host_ops ops = {
 
 void host_init(void)
 {
+	d.started_ns = now_ns();
 	gs_arbiter_init(&d.arb, &ops);
 }

@@ -83,6 +83,7 @@ struct gs_id {
  *	at once more before @lock is let go. Protected by @lock
  * @doomed: clients whose processes are to be killed, each with a reference.
  *	Protected by @lock
+ * @started: when the module began: constant
  * @devices_mutex: held while devices are added or removed
  * @last_device: the last device id given out. Protected by @devices_mutex
  * @nr_devices: Changed under both locks
@@ -95,6 +96,7 @@ struct gs_host {
 	u64 last_client, last_part;
 	u64 listened;
 	struct list_head withdrawn, doomed;
+	u64 started;
 	struct mutex devices_mutex;	/* adding and removing devices */
 	u32 last_device;
 	unsigned int nr_devices;

@@ -38,6 +38,7 @@ static int version(struct gs_file *file, union arg *arg)
 	if (v->flags || v->reserved)
 		return -EINVAL;
 	v->unkept = 0;
+	v->started_ns = gs.started;
 	v->abi = GPUSHARE_ABI_VERSION;
 	v->page_size = PAGE_SIZE;
 	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NETLINK;

@@ -111,6 +111,7 @@ static int __init gs_init(void)
 {
 	int ret;
 
+	gs.started = ktime_get_ns();
 	gs_arbiter_init(&gs.arb, &gs_ops);
 	gs_groups_init();
 	ret = gs_netlink_init();

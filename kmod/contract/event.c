@@ -49,6 +49,7 @@ u64 gs_contract_events(u64 wanted)
 static u64 value_of(const struct gs_event *ev)
 {
 	switch (ev->type) {
+	case GS_EV_LEAVE:
 	case GS_EV_GRANT:
 	case GS_EV_YIELD:
 	case GS_EV_LINGER:

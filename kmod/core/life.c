@@ -555,7 +555,7 @@ void gs_client_remove(struct gs_client *c, u64 now)
 		gs_path_stand(c->node, -1);
 		list_del_init(&c->of_device);
 	}
-	gs_tell(arb, GS_EV_LEAVE, dev, c->group, c, 0, 0);
+	gs_tell(arb, GS_EV_LEAVE, dev, c->group, c, gs_client_usage(c), 0);
 	list_del_init(&c->of_group);
 	if (c->dirty)
 		list_del_init(&c->dirty_link);

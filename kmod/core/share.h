@@ -186,7 +186,7 @@ struct gs_pressure_values {
 
 enum gs_event_type {
 	GS_EV_JOIN,		/* a client came */
-	GS_EV_LEAVE,		/* a client went */
+	GS_EV_LEAVE,		/* a client went. a: time held in all */
 	GS_EV_REQUEST,		/* a client waits from now on */
 	GS_EV_CANCEL,		/* a wait ended without a grant */
 	GS_EV_GRANT,		/* a: slice, b: time waited */

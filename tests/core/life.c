@@ -139,6 +139,7 @@ TEST(clients_die_in_every_state)
 	struct gs_device *dev;
 	struct gs_device_conf conf;
 	struct tenant *t[4];
+	u64 left;
 
 	bed_init(&b);
 	gs_device_conf_init(&conf);
@@ -156,10 +157,16 @@ TEST(clients_die_in_every_state)
 	EXPECT_EQ(t[1]->c.state, (u8)GS_CLIENT_RUNNING);
 	EXPECT_EQ(t[2]->c.state, (u8)GS_CLIENT_WAITING);
 	bed_drop(t[0]);
+	left = b.last[GS_EV_LEAVE].a;
+	EXPECT_LE(MS, left);
 	EXPECT_EQ(dev->root.overrunning, 0u);
 	bed_drop(t[1]);
 	EXPECT_EQ(t[2]->c.state, (u8)GS_CLIENT_RUNNING);
+	/* It ran beside others, and all of its time counts: who listens misses none. */
+	EXPECT_LE(MS, b.last[GS_EV_LEAVE].a);
+	EXPECT_EQ(b.last[GS_EV_LEAVE].a + left, dev->root.stat.usage);
 	bed_drop(t[3]);
+	EXPECT_EQ(b.last[GS_EV_LEAVE].a, 0ull);
 	EXPECT_EQ(b.events[GS_EV_LEAVE], 3ul);
 	bed_end(&b);
 }

@@ -7,6 +7,7 @@
 TEST(version_says_who_answers)
 {
 	struct gpushare_version v = { .size = sizeof(v) };
+	uint64_t again;
 	int fd;
 
 	need_arbiter();
@@ -14,6 +15,11 @@ TEST(version_says_who_answers)
 	ASSERT_EQ(0, arb_call(fd, GPUSHARE_VERSION, &v));
 	EXPECT_EQ(GPUSHARE_ABI_VERSION, v.abi);
 	EXPECT_EQ(sysconf(_SC_PAGESIZE), v.page_size);
+	EXPECT_NE(0, v.started_ns);
+	EXPECT_LE(v.started_ns, now_ns());
+	again = v.started_ns;
+	ASSERT_EQ(0, arb_call(fd, GPUSHARE_VERSION, &v));
+	EXPECT_EQ(again, v.started_ns);
 	EXPECT_TRUE(v.features & GPUSHARE_FEAT_CGROUP);
 	EXPECT_EQ(arb_is_module(), !!(v.features & GPUSHARE_FEAT_NETLINK));
 	EXPECT_TRUE(v.features & GPUSHARE_FEAT_DISCOVERY);

@@ -201,6 +201,9 @@ struct gpushare_client_page {
  * What is set is answered when it is kept, or when the first try to keep it has
  * failed. Then it is in force, @unkept says why it would be lost with the arbiter, and
  * is 0 again as soon as a later try has kept it.
+ *
+ * Counters and ids begin anew with each arbiter: within one boot, @started_ns tells
+ * whether two answers are the same one's.
  */
 struct gpushare_version {
 	__u32 size;
@@ -211,6 +214,7 @@ struct gpushare_version {
 	char release[32];		/* out: "0.1.0" */
 	__u32 unkept;			/* out: an error number, see above; with FEAT_KEEPS */
 	__u32 reserved;			/* 0 */
+	__aligned_u64 started_ns;	/* out: when it began to count; never 0 */
 };
 
 /*
@@ -577,7 +581,7 @@ struct gpushare_group {
 /* Types of events. */
 enum gpushare_event_type {
 	GPUSHARE_EVENT_CLIENT_JOINED = 1,
-	GPUSHARE_EVENT_CLIENT_LEFT,
+	GPUSHARE_EVENT_CLIENT_LEFT,	/* value: held in all, in ns */
 	GPUSHARE_EVENT_REQUESTED,	/* and must wait */
 	GPUSHARE_EVENT_GRANTED,		/* value: slice in ns */
 	GPUSHARE_EVENT_PREEMPT,		/* asked to yield */

@@ -66,6 +66,7 @@ extern const struct gs_command gs_status_command, gs_list_command, gs_show_comma
 	gs_set_command, gs_reset_command, gs_device_command, gs_run_command, gs_top_command,
 	gs_monitor_command, gs_record_command, gs_plot_command, gs_why_command,
 	gs_apply_command, gs_save_command, gs_gate_command, gs_doctor_command, gs_metrics_command,
+	gs_account_command, gs_usage_command,
 	gs_completion_command, gs_version_command, gs_help_command;
 
 /* All commands, ended by NULL. */

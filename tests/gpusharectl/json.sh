@@ -94,6 +94,12 @@ if "$ctl" -j gate >"$dir/out" 2>/dev/null && mkdir "$cg/json-$$" 2>/dev/null; th
 	rmdir "$cg/json-$$"
 fi
 tested+=" gate"
+# Without an arbiter as well, so there is no mode.
+"$ctl" account --dir="$dir/usage" & child=$!
+children+=($child)
+within 30 test -e "$dir/usage/lock"; sleep 1.5; kill $child; wait $child
+gives 0 -j usage --dir="$dir/usage"; fits usage usage
+gives 0 -j usage --dir="$dir/usage" --by=day,unit,group,device; fits usage usage
 result "each answer fits its shape"
 
 # Those that only others include, or that no command has, are no answers.

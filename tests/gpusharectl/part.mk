@@ -21,12 +21,17 @@ $(O)/tests/gpusharectl/bpf-faults.so: $(call pic-objs,tests/gpusharectl/bpf-faul
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -ldl
 checkdeps-y += $(O)/tests/gpusharectl/intruder $(O)/tests/gpusharectl/bpf-faults.so
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/gpusharectl/bpf-faults.c))
-tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh gate.sh gate-faults.sh hostile.sh json.sh pages.sh run.sh terminal.sh users.sh)
+tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh gate.sh gate-faults.sh hostile.sh json.sh pages.sh run.sh terminal.sh usage.sh users.sh)
 
 ctl-words := $(addprefix gpusharectl/,amount.c config.c json.c props.c term.c)
 $(call program,tests/gpusharectl/words,tests/gpusharectl/words.c $(ctl-words))
 tests-y += $(O)/tests/gpusharectl/words
 $(call fuzzer,config,tests/gpusharectl/fuzz_config.c $(ctl-words),-Igpusharectl)
+
+$(call program,tests/gpusharectl/ledger,tests/gpusharectl/ledger.c \
+	$(addprefix gpusharectl/,books.c file.c ledger.c))
+tests-y += $(O)/tests/gpusharectl/ledger
+$(call fuzzer,ledger,tests/gpusharectl/fuzz_ledger.c gpusharectl/ledger.c,-Igpusharectl)
 
 ifneq ($(wildcard Kbuild),)
 full-y += tests/gpusharectl/kernel-vm.sh tests/gpusharectl/gate-vm.sh

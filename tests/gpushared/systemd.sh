@@ -30,7 +30,9 @@ cp "$O/gpushared/gpushared" "$dir/sbin/"
 sed "s|@PREFIX@|$dir|" gpushared/gpushared.service.in >"$dir/units/gpushared.service"
 cp gpushared/gpushared.socket "$dir/units/"
 mkdir "$dir/bin" && cp "$O/bin/gpusharectl" "$dir/bin/"
-sed "s|@PREFIX@|$dir|" gpusharectl/gpushare-rules.service.in >"$dir/units/gpushare-rules.service"
+for s in rules account; do
+	sed "s|@PREFIX@|$dir|" gpusharectl/gpushare-$s.service.in >"$dir/units/gpushare-$s.service"
+done
 # What it says of other units of this machine, and of the pages not being installed, isn't ours.
 systemd-analyze verify --man=no "$dir"/units/gpushare* 2>&1 | grep gpushare >"$dir/said"
 [ ! -s "$dir/said" ]

@@ -281,12 +281,6 @@ static void count(struct account *a, struct client *c, struct gs_counters now, u
 	c->rest -= memory * 1024 * 1000;
 }
 
-static void forget_arbiter(struct account *a)
-{
-	gs_transport_close(a->ctl->arbiter);
-	a->ctl->arbiter = NULL;
-}
-
 static void forget_run(struct account *a)
 {
 	gs_events_close(a->events);
@@ -300,20 +294,16 @@ static void forget_run(struct account *a)
 /* Looks who answers, if anybody does. True: its counters can be read. */
 static bool find_arbiter(struct account *a)
 {
-	struct gpushare_version v = { .size = sizeof(v) };
+	uint64_t started_ns;
 
-	if (!a->ctl->arbiter && gs_transport_open(a->ctl->where, 0, &a->ctl->arbiter))
+	if (gs_find_arbiter(a->ctl, &started_ns))
 		return false;
-	if (gs_call(a->ctl, GPUSHARE_VERSION, &v)) {
-		forget_arbiter(a);
-		return false;
-	}
-	if (a->run.started_ns == v.started_ns)
+	if (a->run.started_ns == started_ns)
 		return true;
 	forget_run(a);
 	/* The first of all has a past that isn't ours; each later one began since. */
 	a->known = a->run.started_ns;
-	a->run.started_ns = v.started_ns;
+	a->run.started_ns = started_ns;
 	a->unwritten = true;
 	return true;
 }
@@ -363,7 +353,7 @@ static void hear(struct account *a, int timeout_ms)
 		return;
 	gs_events_close(a->events);
 	a->events = NULL;
-	forget_arbiter(a);
+	gs_leave_arbiter(a->ctl);
 }
 
 static void listen_to(struct account *a)
@@ -477,9 +467,9 @@ static void look(struct account *a)
 		gs_view_free(&view);
 		/* The module couldn't be unloaded while its node is open. */
 		if (gs_transport_is_kernel(a->ctl->arbiter))
-			forget_arbiter(a);
+			gs_leave_arbiter(a->ctl);
 	} else if (a->ctl->arbiter) {
-		forget_arbiter(a);
+		gs_leave_arbiter(a->ctl);
 	}
 	rest = LOOK_PART * (gs_now() - start);
 	a->look_ns = start + (rest > LOOK_NS ? rest : LOOK_NS);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config.h"
+#include "amount.h"
+#include "events.h"
 #include "term.h"
 
 #include <ctype.h>
@@ -16,6 +18,8 @@ struct parser {
 	const char *file;
 	unsigned int line;
 	bool gate;		/* in a [Gate], which is none of the sections */
+	struct gs_hook *hook;	/* that this is, or NULL */
+	unsigned int after_line;
 	bool skip;		/* in a section that was refused */
 	FILE *err;
 };
@@ -60,12 +64,32 @@ bool gs_is_exact(const char *pattern)
 	return !strpbrk(pattern, "*?[");
 }
 
+static void end_hook(struct parser *p)
+{
+	struct gs_hook *h = p->hook;
+	unsigned int line = p->line;
+
+	if (!h)
+		return;
+	p->line = h->line;
+	if (!h->nr_words)
+		complain(p, 1, "this section has no Exec=");
+	if (!h->types && !h->waiting)
+		complain(p, 1, "this section has no On=");
+	p->line = p->after_line;
+	if (p->after_line && !h->waiting)
+		complain(p, 1, "After= is for On=waiting");
+	p->line = line;
+	p->hook = NULL;
+}
+
 /* The section that ends here must say what it is about. */
 static void end_section(struct parser *p)
 {
 	struct gs_section *s = p->section;
 	unsigned int line = p->line;
 
+	end_hook(p);
 	if (!s)
 		return;
 	p->line = s->line;
@@ -75,6 +99,26 @@ static void end_section(struct parser *p)
 		complain(p, 1, "this section sets nothing");
 	p->line = line;
 	p->section = NULL;
+}
+
+static int begin_hook(struct parser *p)
+{
+	struct gs_config *c = p->config;
+	struct gs_hook *more;
+
+	if (c->nr_hooks == GS_HOOKS_MOST) {
+		complain(p, 1, "more than %d hooks", GS_HOOKS_MOST);
+		return 0;
+	}
+	more = reallocarray(c->hooks, c->nr_hooks + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	c->hooks = more;
+	p->hook = &more[c->nr_hooks++];
+	*p->hook = (struct gs_hook){ .file = p->file, .line = p->line, .after_us = 10000000,
+				     .every_us = 60000000 };
+	p->after_line = 0;
+	return 0;
 }
 
 static int begin_section(struct parser *p, const char *name, unsigned int column)
@@ -88,8 +132,11 @@ static int begin_section(struct parser *p, const char *name, unsigned int column
 	p->gate = !strcasecmp(name, "Gate");
 	if (p->gate)
 		return 0;
+	if (!strcasecmp(name, "Hook"))
+		return begin_hook(p);
 	if (strcasecmp(name, "Device") && strcasecmp(name, "Share")) {
-		complain(p, column, "[%s]: no such section; it is [Device], [Share] or [Gate]", name);
+		complain(p, column, "[%s]: no such section; it is [Device], [Share], [Gate] or [Hook]",
+			 name);
 		return 0;
 	}
 	if (c->nr == c->room) {
@@ -197,6 +244,79 @@ static void take_gate_line(struct parser *p, const char *key, char *value, unsig
 	}
 }
 
+static void take_on(struct parser *p, char *value, unsigned int column)
+{
+	char *word, *save = NULL;
+	uint32_t type;
+
+	for (word = strtok_r(value, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		type = gs_event_type(word);
+		if (!strcmp(word, "waiting"))
+			p->hook->waiting = true;
+		else if (type && type != GPUSHARE_EVENT_LOST && !(GS_EVENTS_GRANTS & 1ULL << type))
+			p->hook->types |= 1ULL << type;
+		else
+			complain(p, column, "On=%.80s: it is waiting, overrun, killed, throttled, "
+				 "mem-denied or another event of gpusharectl monitor, but none of "
+				 "those that come with each grant", word);
+	}
+}
+
+/* Words are what blanks divide, as there is no shell. */
+static void take_exec(struct parser *p, char *value, unsigned int column)
+{
+	struct gs_hook *h = p->hook;
+	char *word, *save = NULL;
+	size_t at = 0;
+
+	if (h->nr_words) {
+		complain(p, column, "Exec= is here for the second time");
+		return;
+	}
+	if (*value != '/') {
+		complain(p, column, "Exec=%.80s: the program's path begins with '/'", value);
+		return;
+	}
+	for (word = strtok_r(value, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		if (h->nr_words == GS_HOOK_WORDS - 1 || at + strlen(word) >= sizeof(h->exec)) {
+			complain(p, column, "Exec= is too long; a script may say the rest");
+			return;
+		}
+		h->words[h->nr_words++] = (unsigned int)at;
+		strcpy(h->exec + at, word);
+		at += strlen(word) + 1;
+	}
+}
+
+static void take_span(struct parser *p, const char *key, const char *value, unsigned int column,
+		      uint64_t *us)
+{
+	if (gs_parse_us(value, us) || *us < 1000000 || *us > 86400000000)
+		complain(p, column, "%s=%.80s: a time from 1s to 86400s", key, value);
+}
+
+static void take_hook_line(struct parser *p, const char *key, char *value, unsigned int key_column,
+			   unsigned int value_column)
+{
+	struct gs_hook *h = p->hook;
+
+	if (!strcasecmp(key, "On")) {
+		take_on(p, value, value_column);
+	} else if (!strcasecmp(key, "Exec")) {
+		take_exec(p, value, value_column);
+	} else if (!strcasecmp(key, "Match")) {
+		take_words(p, h->match, &h->nr_match, value, value_column,
+			   "make two sections of it");
+	} else if (!strcasecmp(key, "After")) {
+		p->after_line = p->line;
+		take_span(p, "After", value, value_column, &h->after_us);
+	} else if (!strcasecmp(key, "Every")) {
+		take_span(p, "Every", value, value_column, &h->every_us);
+	} else {
+		complain(p, key_column, "%s=: no such key in [Hook]", key);
+	}
+}
+
 static void take_line(struct parser *p, char *key, char *value, unsigned int key_column,
 		      unsigned int value_column)
 {
@@ -205,6 +325,10 @@ static void take_line(struct parser *p, char *key, char *value, unsigned int key
 
 	if (p->gate) {
 		take_gate_line(p, key, value, key_column, value_column);
+		return;
+	}
+	if (p->hook) {
+		take_hook_line(p, key, value, key_column, value_column);
 		return;
 	}
 	if (!s) {
@@ -307,5 +431,6 @@ int gs_config_parse(struct gs_config *config, const char *file, const char *text
 void gs_config_free(struct gs_config *config)
 {
 	free(config->sections);
+	free(config->hooks);
 	*config = (struct gs_config){ 0 };
 }

@@ -57,9 +57,28 @@ struct gs_gate_rules {
 	unsigned int nr_nodes;
 };
 
+#define GS_HOOKS_MOST	64
+#define GS_HOOK_WORDS	16
+#define GS_HOOK_BYTES	1024
+
+/* A [Hook]: a program that is run when something happens. */
+struct gs_hook {
+	const char *file;
+	unsigned int line;
+	uint64_t types;			/* of events, 1 << type */
+	bool waiting;			/* a client of the group waits for @after_us */
+	uint64_t after_us, every_us;
+	char match[GS_PATTERNS][GS_PATTERN];	/* of groups; none: all */
+	unsigned int nr_match;
+	char exec[GS_HOOK_BYTES];	/* its words, each with its NUL */
+	unsigned int words[GS_HOOK_WORDS], nr_words;	/* where they begin */
+};
+
 struct gs_config {
 	struct gs_section *sections;
 	size_t nr, room;
+	struct gs_hook *hooks;
+	size_t nr_hooks;
 	struct gs_gate_rules gate;
 	unsigned int errors;
 };

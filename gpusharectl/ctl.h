@@ -66,7 +66,7 @@ extern const struct gs_command gs_status_command, gs_list_command, gs_show_comma
 	gs_set_command, gs_reset_command, gs_device_command, gs_run_command, gs_top_command,
 	gs_monitor_command, gs_record_command, gs_plot_command, gs_why_command,
 	gs_apply_command, gs_save_command, gs_gate_command, gs_doctor_command, gs_metrics_command,
-	gs_account_command, gs_usage_command,
+	gs_account_command, gs_usage_command, gs_hook_command,
 	gs_completion_command, gs_version_command, gs_help_command;
 
 /* All commands, ended by NULL. */
@@ -91,6 +91,13 @@ int gs_call_error(const char *subject, int rc);
 int gs_connect(struct gs_ctl *ctl);
 /* The one place where commands reach the arbiter: 0 or -errno. */
 int gs_call(struct gs_ctl *ctl, unsigned long cmd, void *arg);
+/*
+ * For who goes on whatever comes: connects if that wasn't done yet, and asks since when the
+ * arbiter counts, which tells it from one that follows. 0, or -errno and there is no
+ * connection; nothing is said.
+ */
+int gs_find_arbiter(struct gs_ctl *ctl, uint64_t *started_ns);
+void gs_leave_arbiter(struct gs_ctl *ctl);
 /* Why what was set last would be lost with the daemon: an error number, 0 if it wouldn't. */
 int gs_unkept(struct gs_ctl *ctl);
 /* After something was set: 0, or GS_EXIT_UNKEPT, and said why it won't last. */

@@ -17,7 +17,7 @@ const struct gs_command *const gs_commands[] = {
 	&gs_reset_command, &gs_device_command, &gs_run_command, &gs_top_command,
 	&gs_why_command, &gs_monitor_command, &gs_record_command, &gs_plot_command,
 	&gs_apply_command, &gs_save_command, &gs_gate_command, &gs_metrics_command,
-	&gs_account_command, &gs_usage_command,
+	&gs_account_command, &gs_usage_command, &gs_hook_command,
 	&gs_doctor_command,
 	&gs_completion_command, &gs_version_command, &gs_help_command, NULL,
 };
@@ -159,6 +159,29 @@ int gs_connect(struct gs_ctl *ctl)
 int gs_call(struct gs_ctl *ctl, unsigned long cmd, void *arg)
 {
 	return gs_transport_call(ctl->arbiter, cmd, arg);
+}
+
+void gs_leave_arbiter(struct gs_ctl *ctl)
+{
+	gs_transport_close(ctl->arbiter);
+	ctl->arbiter = NULL;
+}
+
+int gs_find_arbiter(struct gs_ctl *ctl, uint64_t *started_ns)
+{
+	struct gpushare_version v = { .size = sizeof(v) };
+	int rc;
+
+	if (!ctl->arbiter) {
+		rc = gs_transport_open(ctl->where, 0, &ctl->arbiter);
+		if (rc)
+			return rc;
+	}
+	rc = gs_call(ctl, GPUSHARE_VERSION, &v);
+	if (rc)
+		gs_leave_arbiter(ctl);
+	*started_ns = v.started_ns;
+	return rc;
 }
 
 int gs_unkept(struct gs_ctl *ctl)

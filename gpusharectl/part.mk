@@ -13,8 +13,8 @@ ctl-san-flags := -Wno-format-truncation -Wno-format-overflow
 cflags-gpusharectl := $(if $(have-nl),-DHAVE_LIBNL -I/usr/include/libnl3) \
 	$(if $(have-mhd),-DHAVE_MICROHTTPD) $(if $(SAN),$(ctl-san-flags))
 ctl-src := $(addprefix gpusharectl/,account.c amount.c apply.c books.c bpf.c completion.c config.c cuda.c device.c doctor.c driver.c \
-	events.c file.c gate.c gate-bpf.c gate-follow.c gate-holders.c gate-inside.c gate-nodes.c \
-	groups.c http.c keep.c ledger.c main.c metrics.c monitor.c netlink.c plan.c plot.c props.c \
+	event-names.c events.c file.c gate.c gate-bpf.c gate-follow.c gate-holders.c gate-inside.c gate-nodes.c \
+	groups.c hook.c http.c keep.c ledger.c main.c metrics.c monitor.c netlink.c plan.c plot.c props.c \
 	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c usage.c watch.c why.c)
 
 $(call program,bin/gpusharectl,$(ctl-src),$(O)/gpusharectl/libtrace.a $(O)/lib/libgpushare.a $(ctl-libs) -lpthread -ldl)
@@ -29,7 +29,7 @@ install-gpusharectl: all
 	install -m 644 Documentation/man/gpushare.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 Documentation/man/gpushare.7 $(DESTDIR)$(PREFIX)/share/man/man7/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for s in rules account; do sed 's|@PREFIX@|$(PREFIX)|' gpusharectl/gpushare-$$s.service.in \
+	for s in rules account hook; do sed 's|@PREFIX@|$(PREFIX)|' gpusharectl/gpushare-$$s.service.in \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/gpushare-$$s.service || exit; done
 	$(O)/bin/gpusharectl completion bash \
 		>$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gpusharectl

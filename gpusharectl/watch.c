@@ -130,12 +130,6 @@ static void read_rules(struct watch *w)
 	gs_gate_follow_rules(w->ctl, &w->rules.config.gate);
 }
 
-static void lose_arbiter(struct watch *w)
-{
-	gs_transport_close(w->ctl->arbiter);
-	w->ctl->arbiter = NULL;
-}
-
 static bool is_named(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
@@ -211,7 +205,7 @@ static bool look_at_arbiter(struct watch *w)
 	if (gs_transport_is_kernel(w->ctl->arbiter))
 		stat(gs_transport_path(w->ctl->arbiter), &node);
 	if (!sum_devices(w, &devices)) {
-		lose_arbiter(w);
+		gs_leave_arbiter(w->ctl);
 		return false;
 	}
 	if (!w->devices || node.st_ino != w->node.st_ino ||
@@ -232,7 +226,7 @@ static void follow(struct watch *w)
 		return;
 	if (w->rules.config.nr && gs_plan_follow(w->ctl, &w->rules.config, &w->applied)) {
 		w->devices = 0;
-		lose_arbiter(w);
+		gs_leave_arbiter(w->ctl);
 	}
 }
 
@@ -292,7 +286,7 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 		w.gated = gs_gate_follow_tick(w.gate, ctl, &w.rules.config.gate, news);
 		/* The module couldn't be unloaded while its node is open. */
 		if (ctl->arbiter && gs_transport_is_kernel(ctl->arbiter))
-			lose_arbiter(&w);
+			gs_leave_arbiter(ctl);
 		news = false;
 		if (poll(&p, 1, TICK_MS) > 0) {
 			poll(NULL, 0, SETTLE_MS);

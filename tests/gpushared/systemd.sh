@@ -30,7 +30,7 @@ cp "$O/gpushared/gpushared" "$dir/sbin/"
 sed "s|@PREFIX@|$dir|" gpushared/gpushared.service.in >"$dir/units/gpushared.service"
 cp gpushared/gpushared.socket "$dir/units/"
 mkdir "$dir/bin" && cp "$O/bin/gpusharectl" "$dir/bin/"
-for s in rules account; do
+for s in rules account hook; do
 	sed "s|@PREFIX@|$dir|" gpusharectl/gpushare-$s.service.in >"$dir/units/gpushare-$s.service"
 done
 # What it says of other units of this machine, and of the pages not being installed, isn't ours.

@@ -327,7 +327,7 @@ void gs_stats_json(struct gs_json *j, const struct gpushare_stats *s)
 	gs_json_end(j);
 }
 
-static const char *kind_name(uint32_t kind)
+const char *gs_group_kind_name(uint32_t kind)
 {
 	return kind == GPUSHARE_GROUP_NAMED ? "named" : kind == GPUSHARE_GROUP_USER ? "user" :
 	       kind == GPUSHARE_GROUP_CONTAINER ? "container" : "cgroup";
@@ -345,7 +345,7 @@ void gs_groups_json(struct gs_json *j, const struct gs_view *view, uint32_t devi
 		gs_json_string(j, "path", g->all.path);
 		gs_json_unsigned(j, "id", g->all.group);
 		gs_json_unsigned(j, "parent", g->all.parent);
-		gs_json_string(j, "kind", kind_name(g->all.kind));
+		gs_json_string(j, "kind", gs_group_kind_name(g->all.kind));
 		gs_json_unsigned(j, "tenant", g->all.tenant);
 		gs_json_object(j, "all_devices");
 		gs_share_json(j, &g->all);

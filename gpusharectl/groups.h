@@ -33,6 +33,7 @@ int gs_view_twice(struct gs_ctl *ctl, uint64_t interval_us, unsigned int what,
 
 int gs_groups_table(const struct gs_view *before, const struct gs_view *now, uint32_t device,
 		    bool colour);
+const char *gs_group_kind_name(uint32_t kind);
 void gs_groups_json(struct gs_json *j, const struct gs_view *view, uint32_t device);
 void gs_devices_json(struct gs_json *j, const struct gs_view *view);
 void gs_clients_json(struct gs_json *j, const struct gs_view *view);

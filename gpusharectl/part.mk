@@ -28,7 +28,8 @@ install-gpusharectl: all
 	install -m 644 Documentation/man/gpusharectl.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 Documentation/man/gpushare.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 Documentation/man/gpushare.7 $(DESTDIR)$(PREFIX)/share/man/man7/
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -d $(DESTDIR)$(PREFIX)/share/gpushare $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 644 gpusharectl/grafana.json $(DESTDIR)$(PREFIX)/share/gpushare/
 	for s in rules account hook; do sed 's|@PREFIX@|$(PREFIX)|' gpusharectl/gpushare-$$s.service.in \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/gpushare-$$s.service || exit; done
 	$(O)/bin/gpusharectl completion bash \

@@ -15,7 +15,6 @@
 
 LAYOUT(gpushare_grant_page, 88, holder, 80);
 LAYOUT(gpushare_client_page, 56, until_ns, 48);
-LAYOUT(gpushare_version, 64, release, 24);
 LAYOUT(gpushare_version, 72, started_ns, 64);
 LAYOUT(gpushare_attach, 96, key, 32);
 LAYOUT(gpushare_wait, 48, reserved, 44);

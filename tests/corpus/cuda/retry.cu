@@ -198,12 +198,12 @@ KERNEL tickets_for_warp(int *o, const int *a, int n)
 }
 RUN(tickets_for_warp, GRID(4, 1, 1), BLOCK(64, 1, 1), 0, 0, OUT, IN, 1500)
 
-/* Each takes a place that nobody has, from its own on. */
+/* Each takes a place that nobody has, from its own on, if there is one. */
 KERNEL claim_place(int *o, const int *a)
 {
 	int at = a[I] & 511;
 
-	while (atomicCAS(&o[at], 0, 7))
+	for (int k = 0; k < 512 && atomicCAS(&o[at], 0, 7); k++)
 		at = (at + 1) & 511;
 	atomicAdd(&o[1024], 1);
 }
@@ -230,7 +230,7 @@ KERNEL hash_for_block(int *o, const int *a)
 	int *table = o + 1024 + blockIdx.x * 64, t = threadIdx.x, key = (a[I] & 31) + 1;
 	int at = key * key & 63, old, found = 0;
 
-	while ((old = atomicCAS(&table[at], 0, key)) && old != key)
+	for (int k = 0; k < 64 && (old = atomicCAS(&table[at], 0, key)) && old != key; k++)
 		at = (at + 1) & 63;
 	__syncthreads();
 	for (int k = 0; k < 64; k++)

@@ -67,6 +67,7 @@ static struct client *client_new(struct peer *p, struct device *dev, struct grou
 	c->named = named;
 	INIT_LIST_HEAD(&c->changed);
 	INIT_LIST_HEAD(&c->wait_link);
+	INIT_LIST_HEAD(&c->memory.link);
 	memcpy(c->comm, p->comm, sizeof(c->comm));
 	return c;
 }
@@ -156,6 +157,7 @@ int client_attach(struct peer *p, struct message *m, uint32_t given)
 void client_free(struct client *c)
 {
 	wait_end(c);
+	memory_end(c);
 	c->peer->client = NULL;
 	gs_client_remove(&c->core, now_ns());
 	gs_contract_show_end(&c->core);
@@ -169,16 +171,6 @@ void client_free(struct client *c)
 	group_drop_if_unused(c->group);
 	pages_free(&c->pages);
 	free(c);
-}
-
-int client_memory(struct client *c, struct gpushare_memory *m)
-{
-	int err = gs_contract_memory_check(m);
-
-	if (err)
-		return err;
-	return c->core.state == GS_CLIENT_GONE ? -ENODEV :
-	       gs_contract_memory(&c->core, m, now_ns());
 }
 
 int client_describe(struct client *c, struct gpushare_describe *de)

@@ -17,7 +17,7 @@ static int version(struct gpushare_version *v)
 	v->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NAMED | GPUSHARE_FEAT_EVENTS |
 		      GPUSHARE_FEAT_DISCOVERY | GPUSHARE_FEAT_BELL |
-		      (d.state_path ? GPUSHARE_FEAT_KEEPS : 0);
+		      GPUSHARE_FEAT_MEM_WAIT | (d.state_path ? GPUSHARE_FEAT_KEEPS : 0);
 	v->unkept = (uint32_t)state_unkept();
 	v->started_ns = d.started_ns;
 	memset(v->release, 0, sizeof(v->release));
@@ -61,7 +61,7 @@ int command_dispatch(struct peer *p, struct message *m, const struct gs_seen *fi
 	case _IOC_NR(GPUSHARE_YIELD):
 		return client_wait(p, m, given);
 	case _IOC_NR(GPUSHARE_MEMORY):
-		return p->client ? client_memory(p->client, &m->memory) : -ENOTCONN;
+		return memory_command(p, m, given);
 	case _IOC_NR(GPUSHARE_DESCRIBE):
 		return p->client ? client_describe(p->client, &m->describe) : -ENOTCONN;
 	case _IOC_NR(GPUSHARE_SHARE_SET):

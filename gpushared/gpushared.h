@@ -17,6 +17,7 @@
  *	client.c	clients: their life
  *	page.c		their pages, and waking them
  *	wait.c		their requests
+ *	memory.c	what they say of memory, and their waits for it
  *	watch.c		whether they were moved to another cgroup
  *	bell.c		asking without a message
  *	host.c		the core's callbacks
@@ -102,6 +103,7 @@ struct peer {
 	struct account *account;	/* what its messages are paid from; NULL: nobody pays */
 	struct list_head paused;	/* among those of its account who aren't heard */
 	struct client *client;
+	struct client *wants;		/* whose wait for memory is to be answered to it */
 	struct stream *stream;
 	struct held *held;		/* an answer that waits for the disk */
 	struct porter *porter;		/* who is at its errand */
@@ -141,6 +143,17 @@ struct client {
 	struct gs_wire wait_head;
 	uint32_t wait_size;
 	uint64_t wait_until;
+
+	/* A wait for memory, that is answered when it is over. */
+	struct {
+		struct peer *peer;	/* to whom; NULL: there is none */
+		struct list_head link;	/* in memory.c's waits */
+		struct gs_wire head;
+		struct gpushare_memory asked;
+		uint32_t size;
+		bool over;		/* to be answered, with */
+		int result;
+	} memory;
 };
 
 struct device {
@@ -304,7 +317,6 @@ int command_dispatch(struct peer *p, struct message *m, const struct gs_seen *fi
 /* client.c */
 int client_attach(struct peer *p, struct message *m, uint32_t given);
 void client_free(struct client *c);
-int client_memory(struct client *c, struct gpushare_memory *m);
 int client_describe(struct client *c, struct gpushare_describe *de);
 void group_move_client(struct client *c, struct group *g);
 struct client *client_find(uint64_t id);
@@ -323,6 +335,13 @@ void client_give_back(struct client *c, bool any);
 void client_changed(struct client *c);
 void client_settle(void);
 void wait_end(struct client *c);
+
+/* memory.c */
+int memory_command(struct peer *p, struct message *m, uint32_t given);
+void memory_over(struct gs_arbiter *arb, struct gs_client *core, int result);
+void memory_settle(struct client *c);
+void memory_end(struct client *c);
+void memory_peer_gone(struct peer *p);
 
 /* watch.c */
 void client_check_later(void);

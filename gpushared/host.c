@@ -59,6 +59,7 @@ static const struct gs_host_ops ops = {
 	.peek_idle = peek_idle,
 	.peek_until = peek_until,
 	.kill = kill_client,
+	.mem_over = memory_over,
 	.node_free = node_free,
 	.event = event_tell,
 };

@@ -88,7 +88,8 @@ int message_take(struct message *m, uint32_t *given)
 			return -E2BIG;
 	if (size < f->size)
 		memset(m->bytes + size, 0, f->size - size);
-	if (m->head.set && _IOC_NR(m->head.cmd) != _IOC_NR(GPUSHARE_ATTACH))
+	if (m->head.set && _IOC_NR(m->head.cmd) != _IOC_NR(GPUSHARE_ATTACH) &&
+	    _IOC_NR(m->head.cmd) != _IOC_NR(GPUSHARE_MEMORY))
 		return -EINVAL;
 	return 0;
 }

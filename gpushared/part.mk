@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The daemon: the core under epoll.
 gpushared-src := $(addprefix gpushared/,bell.c cgroup.c client.c command.c device.c event.c group.c \
-	host.c loop.c main.c meet.c message.c page.c peer.c place.c porter.c service.c share.c state.c state-text.c \
+	host.c loop.c main.c meet.c memory.c message.c page.c peer.c place.c porter.c service.c share.c state.c state-text.c \
 	state-writer.c stats.c tenant.c room.c wait.c watch.c \
 	account.c) \
 	ulib/user-socket.c

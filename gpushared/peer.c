@@ -404,6 +404,7 @@ void peer_close(struct peer *p)
 	p->closed = true;
 	account_close(p);
 	porter_forget(p);
+	memory_peer_gone(p);
 	if (p->client)
 		client_free(p->client);
 	stream_free(p);

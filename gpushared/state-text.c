@@ -38,22 +38,24 @@ int state_put(FILE *f, const struct state_item *item)
 	switch (item->what) {
 	case STATE_DEVICE:
 		return fprintf(f,
-			"device %s %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %llu %u\n",
+			"device %s %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %u %llu %u %u %llu\n",
 			v->key, v->kind, item->added, v->mask, v->policy, v->seats, v->quota,
 			v->workers, v->slice_us, v->linger_us, v->grace_us, v->kill_us,
 			v->epoch_us, v->latency_us, v->units, v->unit_threads,
 			v->unit_registers, v->unit_local_bytes, v->bandwidth_mbps,
-			(unsigned long long)v->mem_bytes, v->oversubscribe);
+			(unsigned long long)v->mem_bytes, v->oversubscribe, v->mem_full,
+			(unsigned long long)v->mem_wait_us);
 	case STATE_GROUP:
 		return fprintf(f, "group %s %u %" PRIu64 " %s\n", item->name, item->uid,
 			       item->maker, item->path);
 	case STATE_SHARE:
 		return fprintf(f,
-			"share %s %u %u %u %u %llu %llu %llu %llu %llu %llu %" PRIu64 " %" PRIu64 " %s\n",
+			"share %s %u %u %u %u %llu %llu %llu %llu %llu %llu %u %llu %" PRIu64 " %" PRIu64 " %s\n",
 			item->key, s->mask, s->weight, s->class, s->min_permille,
 			(unsigned long long)s->max_us, (unsigned long long)s->period_us,
 			(unsigned long long)s->burst_us, (unsigned long long)s->mem_max,
 			(unsigned long long)s->mem_high, (unsigned long long)s->mem_min,
+			s->mem_full, (unsigned long long)s->mem_wait_us,
 			item->maker, item->id, item->path);
 	}
 	return 0;
@@ -142,6 +144,10 @@ static void read_device(struct reader *r, struct state_item *item)
 	v->mem_bytes = number(r, UINT64_MAX);
 	if (*r->at)	/* what an older daemon wrote ends here */
 		v->oversubscribe = number(r, 1);
+	if (*r->at) {
+		v->mem_full = small(r);
+		v->mem_wait_us = number(r, UINT64_MAX);
+	}
 	if (*r->at)
 		r->bad = true;
 }
@@ -162,6 +168,10 @@ static void read_share(struct reader *r, struct state_item *item)
 	s->mem_max = number(r, UINT64_MAX);
 	s->mem_high = number(r, UINT64_MAX);
 	s->mem_min = number(r, UINT64_MAX);
+	if (r->version > 2) {
+		s->mem_full = small(r);
+		s->mem_wait_us = number(r, UINT64_MAX);
+	}
 	item->maker = number(r, r->version == 1 ? UINT32_MAX : UINT64_MAX);
 	if (r->version == 1 && item->maker)
 		item->maker++;	/* the tenant of that user */
@@ -255,7 +265,7 @@ int state_parse(const char *text, size_t length, char boot[64],
 			line[next - at - 1] = 0;
 			if (head) {
 				sound = sscanf(line, "gpushare-state %u %63s", &version,
-					       boot) == 2 && (version == 1 || version == 2);
+					       boot) == 2 && version >= 1 && version <= 3;
 				head = false;
 			} else {
 				sound = read_line(line, version, &item) &&

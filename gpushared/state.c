@@ -103,6 +103,8 @@ static void put_share(struct group *g, struct device *dev, bool *first)
 	item.share.mem_max = s->mem_max;
 	item.share.mem_high = s->mem_high;
 	item.share.mem_min = s->mem_min;
+	item.share.mem_full = s->mem_full;
+	item.share.mem_wait_us = s->mem_wait / 1000;
 	item.id = g->named ? 0 : g->id;
 	strcpy(item.key, dev ? dev->info.key : "*");
 	strcpy(item.path, !*first ? STATE_DITTO : g->named ? g->name : g->path);

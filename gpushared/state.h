@@ -2,14 +2,15 @@
 /*
  * The state file's text, apart from the rest so that it can be fuzzed.
  *
- *	gpushare-state 2 BOOT-ID
+ *	gpushare-state 3 BOOT-ID
  *	device KEY KIND ADDED SET VALUES...
  *	group NAME UID MAKER HOME-PATH
  *	share DEVICE-KEY|* SET VALUES... MAKER ID PATH
  *	sum HEX
  *
  * A named group's shares follow its own line, with an ID of 0 and its name as PATH. MAKER
- * is a tenant's key, 0 for an admin. Version 1 has a user id there, and groups have none.
+ * is a tenant's key, 0 for an admin. Version 1 has a user id there, and groups have none; shares
+ * of versions before 3 say nothing of mem_full and mem_wait_us.
  *
  * A PATH of " is that of the share before.
  *
@@ -28,7 +29,7 @@
 #define STATE_SIZE_MAX (128u << 20)
 #define STATE_PATH_MAX 4096
 #define STATE_DITTO "\""
-#define STATE_HEAD "gpushare-state 2 %s\n"
+#define STATE_HEAD "gpushare-state 3 %s\n"
 #define STATE_SUM "sum %016llx\n"
 #define STATE_SUM_NONE 0xcbf29ce484222325ull
 

@@ -160,6 +160,7 @@ static void settle_one(struct client *c)
 	if (c->taken_back && c->waiting)
 		answer(c, -EINTR, c);
 	c->taken_back = false;
+	memory_settle(c);
 	if (c->core.state == GS_CLIENT_GONE && c->waiting)
 		answer(c, -ENODEV, c);
 	else if (c->core.flags & GS_GRANTED)

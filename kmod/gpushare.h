@@ -49,6 +49,7 @@
 #include "core/arbiter.h"
 
 struct cgroup;
+struct gs_mem_sleeper;
 struct kclient;
 struct kdevice;
 struct mm_struct;
@@ -152,6 +153,7 @@ struct gs_payers {
  * @preempt_at: @core.preempt_at for the timer. Protected by @device's page_lock
  * @sleepers: calls that wait for a grant. Protected by gs.lock
  * @ended: it is no client any more. Written under gs.lock
+ * @mem_sleeper: the call that waits for memory, or NULL. Protected by gs.lock
  * @lingers: @core.lingers as of the last look. Protected by gs.lock
  * @withdrawn: in gs.withdrawn
  * @doomed: in gs.doomed
@@ -178,6 +180,7 @@ struct kclient {
 	u64 preempt_at;
 	unsigned int sleepers;
 	bool ended;
+	struct gs_mem_sleeper *mem_sleeper;
 	u32 lingers;
 	struct list_head withdrawn;
 	struct list_head doomed;
@@ -373,7 +376,8 @@ bool gs_client_is_below(const struct kclient *c, struct cgroup *view);
 struct kclient *gs_client_after(u64 id, struct cgroup *view, u64 *now);
 
 /* memory.c */
-int gs_memory(struct kclient *c, struct gpushare_memory *arg);
+int gs_memory(struct gs_file *file, struct kclient *c, struct gpushare_memory *arg);
+void gs_memory_over(struct gs_arbiter *arb, struct gs_client *core, int result);
 int gs_describe(struct kclient *c, struct gpushare_describe *arg);
 
 /* event.c */

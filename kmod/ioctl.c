@@ -41,7 +41,7 @@ static int version(struct gs_file *file, union arg *arg)
 	v->started_ns = gs.started;
 	v->abi = GPUSHARE_ABI_VERSION;
 	v->page_size = PAGE_SIZE;
-	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NETLINK;
+	v->features = GPUSHARE_FEAT_CGROUP | GPUSHARE_FEAT_NETLINK | GPUSHARE_FEAT_MEM_WAIT;
 	if (IS_ENABLED(CONFIG_PCI))
 		v->features |= GPUSHARE_FEAT_DISCOVERY;
 	strscpy_pad(v->release, GPUSHARE_RELEASE, sizeof(v->release));
@@ -82,7 +82,7 @@ static int memory(struct gs_file *file, union arg *arg)
 
 	if (IS_ERR(c))
 		return PTR_ERR(c);
-	ret = gs_memory(c, &arg->memory);
+	ret = gs_memory(file, c, &arg->memory);
 	gs_client_put(c);
 	return ret;
 }
@@ -97,6 +97,7 @@ static int memory_undo(struct gs_file *file, union arg *arg)
 	};
 
 	arg->memory.op = opposite[arg->memory.op];
+	arg->memory.flags = 0;
 	return memory(file, arg);
 }
 

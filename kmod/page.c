@@ -154,6 +154,7 @@ const struct gs_host_ops gs_ops = {
 	.peek_idle = peek_idle,
 	.peek_until = peek_until,
 	.kill = gs_owners_kill,
+	.mem_over = gs_memory_over,
 	.node_free = node_free,
 	.event = gs_event,
 };

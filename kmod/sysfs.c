@@ -13,6 +13,7 @@ static const char *const kinds[] = { "unknown", "gpu", "mig", "cpu", "other", NU
 static const char *const policies[] = { "fair", "fcfs", "rr", NULL };
 static const char *const quotas[] = { "rollover", "elastic", "history", "naive", NULL };
 static const char *const workers[] = { "equal", "profile", NULL };
+static const char *const fulls[] = { "default", "fail", "wait", NULL };
 
 /**
  * struct value - a file
@@ -53,6 +54,8 @@ VALUE(unit_local_bytes, unit_local_bytes, NULL);
 VALUE(bandwidth_mbps, bandwidth_mbps, NULL);
 VALUE(mem_bytes, mem_bytes, NULL);
 VALUE(oversubscribe, oversubscribe, NULL);
+VALUE(mem_full, mem_full, fulls);
+VALUE(mem_wait_us, mem_wait_us, NULL);
 VALUE(clients, clients, NULL);
 VALUE(waiters, waiters, NULL);
 VALUE(holders, holders, NULL);
@@ -78,6 +81,8 @@ static const struct attribute *const values[] = {
 	&bandwidth_mbps_value.attr,
 	&mem_bytes_value.attr,
 	&oversubscribe_value.attr,
+	&mem_full_value.attr,
+	&mem_wait_us_value.attr,
 	&clients_value.attr,
 	&waiters_value.attr,
 	&holders_value.attr,
@@ -99,7 +104,7 @@ static ssize_t emit(char *buf, const struct gpushare_device *info, const struct 
 		return name_of(buf, value->names, *(const u32 *)member);
 	if (value == &key_value)
 		return sysfs_emit(buf, "%s\n", (const char *)member);
-	if (value == &mem_bytes_value)
+	if (value == &mem_bytes_value || value == &mem_wait_us_value)
 		return sysfs_emit(buf, "%llu\n", *(const u64 *)member);
 	return sysfs_emit(buf, "%u\n", *(const u32 *)member);
 }

@@ -60,6 +60,12 @@ static int kernel_yield(struct gs_transport *a, const struct gs_asked *of)
 	return kernel_call(a, GPUSHARE_YIELD, &w);
 }
 
+static int kernel_wait_memory(struct gs_transport *a, struct gpushare_memory *m, uint64_t client)
+{
+	(void)client;
+	return kernel_call(a, GPUSHARE_MEMORY, m);
+}
+
 static void kernel_close(struct gs_transport *a, bool end)
 {
 	if (end)
@@ -74,5 +80,6 @@ const struct gs_backend gs_backend_kernel = {
 	.attach = kernel_attach,
 	.ask = kernel_ask,
 	.yield = kernel_yield,
+	.wait_memory = kernel_wait_memory,
 	.close = kernel_close,
 };

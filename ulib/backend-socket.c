@@ -448,6 +448,53 @@ static int socket_yield(struct gs_transport *a, const struct gs_asked *of)
 	return ring(a);
 }
 
+/* Sleeps until something can be read, so that a handler with SA_RESTART doesn't end it. */
+static int sleep_for_answer(struct gs_transport *a)
+{
+	char c;
+	int flags = fcntl(a->fd, F_GETFL);
+
+	if (flags < 0 || fcntl(a->fd, F_SETFL, flags & ~O_NONBLOCK))
+		return -errno;
+	return recv(a->fd, &c, 1, MSG_PEEK) < 0 ? gone(-errno) : 0;
+}
+
+/*
+ * The answer comes when the wait is over. To say that no more is sent takes it back: the
+ * daemon then closes, or has answered before.
+ */
+static int socket_wait_memory(struct gs_transport *a, struct gpushare_memory *m, uint64_t client)
+{
+	struct gs_wire head = {
+		.magic = GS_WIRE_MAGIC, .cmd = (__u32)GPUSHARE_MEMORY, .cookie = ++a->cookie,
+		.set = client,
+	};
+	bool interrupted;
+	unsigned int none;
+	struct message in;
+	ssize_t len;
+	int err;
+
+	err = send_message(a, &head, m, sizeof(*m), NULL, 0);
+	if (err)
+		return err;
+	err = sleep_for_answer(a);
+	interrupted = err == -EINTR;
+	if (interrupted) {
+		shutdown(a->fd, SHUT_WR);
+		err = wait_for(a->fd, POLLIN, gs_now() + a->limit_ns);
+	}
+	if (err)
+		return err;
+	len = receive_message(a, &in, NULL, 0, &none);
+	if (len < 0)
+		return len == -EPIPE && interrupted ? -EINTR : (int)len;
+	if (!(in.head.flags & GS_WIRE_REPLY) || in.head.cookie != head.cookie)
+		return -EPROTO;
+	memcpy(m, in.body, (size_t)len < sizeof(*m) ? (size_t)len : sizeof(*m));
+	return in.head.result;
+}
+
 /* shutdown() ends the connection for a forked child's copy of the file too. */
 static void socket_close(struct gs_transport *a, bool end)
 {
@@ -494,6 +541,7 @@ const struct gs_backend gs_backend_socket = {
 	.attach = socket_attach,
 	.ask = socket_ask,
 	.yield = socket_yield,
+	.wait_memory = socket_wait_memory,
 	.close = socket_close,
 	.can_die = true,
 };

@@ -50,7 +50,8 @@ struct gs_ask {
  * (0: none), whose file set_fd names; @ask: wait for a grant, 0 or
  * -ETIMEDOUT, -EAGAIN (until_ns is 0), -ENODEV, -EPIPE, -EINTR; @yield: give
  * back what is held, without waiting for an answer, which makes the epoch in @of
- * the last that was given back; @close: drop what is open,
+ * the last that was given back; @wait_memory: MEMORY for @client, as long as it takes:
+ * -EINTR, -EPIPE; @close: drop what is open,
  * and with @end also for those who inherited it. @can_die: the arbiter may go
  * away at any moment, which is a hang-up of the file.
  */
@@ -61,6 +62,7 @@ struct gs_backend {
 		      const struct gs_pages *pages, uint64_t set);
 	int (*ask)(struct gs_transport *a, const struct gs_ask *ask);
 	int (*yield)(struct gs_transport *a, const struct gs_asked *of);
+	int (*wait_memory)(struct gs_transport *a, struct gpushare_memory *m, uint64_t client);
 	void (*close)(struct gs_transport *a, bool end);
 	bool can_die;
 };

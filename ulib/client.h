@@ -19,8 +19,8 @@
  * Handles on several devices may form a set, a ring, for gpushare_begin_any(). A
  * ring is whole at each moment, as a forked child finds it as it is.
  *
- * Lock order: gs_process.lock, gs_gate.lock (of a set in the order of addresses),
- * gs_gate.call, gs_process.sets.
+ * Lock order: gs_gate.memory, gs_process.lock, gs_gate.lock (of a set in the order of
+ * addresses), gs_gate.call, gs_process.sets.
  */
 #ifndef GS_CLIENT_H
 #define GS_CLIENT_H
@@ -63,6 +63,9 @@ struct gs_gate {
 	pthread_mutex_t call;		/* protects the connection while commands go over it */
 	struct gs_transport arbiter;
 	uint64_t mem_current, mem_swapped;	/* charged, to charge again */
+	int memory_fd;			/* and one, of the wait for memory's connection; 0: none */
+
+	pthread_mutex_t memory;		/* held by the thread that waits for memory */
 
 	struct gs_client *prev, *next;	/* in the process's list; its lock */
 };
@@ -118,6 +121,7 @@ void gs_go_ungated(struct gs_client *client, int why);
 void gs_lose(struct gs_client *client, int why);
 void gs_watch_if_needed(struct gs_client *client);
 int gs_call(struct gs_gate *gate, unsigned long cmd, void *arg);
+int gs_public_call(struct gpushare *handle, unsigned long cmd, void *arg);
 int gs_probe(struct gs_gate *gate);
 uint64_t gs_inode_of(int fd);
 

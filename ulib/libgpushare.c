@@ -251,6 +251,8 @@ void gs_go_ungated(struct gs_client *client, int why)
 	if (gate->gated && gate->arbiter.ops->can_die)
 		shutdown(gate->arbiter.fd, SHUT_RDWR);	/* so that no call holds us up */
 	pthread_mutex_lock(&gate->call);
+	if (gate->memory_fd)
+		shutdown(gate->memory_fd - 1, SHUT_RDWR);	/* nor waits for memory */
 	memcpy(path, gate->arbiter.path, sizeof(path));
 	leave_set(gate);
 	gs_transport_drop(&gate->arbiter, true);
@@ -546,7 +548,7 @@ int gs_probe(struct gs_gate *gate)
 	return err == -ETIMEDOUT ? -EIO : err;
 }
 
-static int public_call(struct gpushare *handle, unsigned long cmd, void *arg)
+int gs_public_call(struct gpushare *handle, unsigned long cmd, void *arg)
 {
 	struct gs_client *client = gs_client_of(handle);
 	int saved = errno, err = 0;
@@ -560,67 +562,12 @@ static int public_call(struct gpushare *handle, unsigned long cmd, void *arg)
 	return err == -EPIPE ? -ENOTCONN : err;
 }
 
-static bool gave_more_than_it_has(uint64_t *from, uint64_t bytes)
-{
-	if (bytes > *from)
-		return true;
-	*from -= bytes;
-	return false;
-}
-
-/* Keeps our own account, which is all there is while ungated. */
-static int account(struct gs_gate *gate, uint32_t op, uint64_t bytes)
-{
-	switch (op) {
-	case GPUSHARE_MEM_CHARGE:
-		gate->mem_current += bytes;
-		return 0;
-	case GPUSHARE_MEM_UNCHARGE:
-		return gave_more_than_it_has(&gate->mem_current, bytes) ? -ERANGE : 0;
-	case GPUSHARE_MEM_SWAP_OUT:
-		if (gave_more_than_it_has(&gate->mem_current, bytes))
-			return -ERANGE;
-		gate->mem_swapped += bytes;
-		return 0;
-	case GPUSHARE_MEM_SWAP_IN:
-		if (gave_more_than_it_has(&gate->mem_swapped, bytes))
-			return -ERANGE;
-		gate->mem_current += bytes;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
-
-PUBLIC int gpushare_memory(struct gpushare *handle, uint32_t op, uint64_t bytes,
-			   struct gpushare_memory *result)
-{
-	struct gs_gate *gate = gs_gate_of(handle);
-	struct gpushare_memory m = { .size = sizeof(m), .op = op, .bytes = bytes };
-	int err = public_call(handle, GPUSHARE_MEMORY, &m), own = 0;
-
-	pthread_mutex_lock(&gate->call);
-	if (!err || err == -ENOTCONN)
-		own = account(gate, op, bytes);
-	if (err == -ENOTCONN) {
-		err = own;
-		m.current_bytes = gate->mem_current;
-		m.swapped_bytes = gate->mem_swapped;
-		m.available_bytes = GPUSHARE_NO_LIMIT;
-		m.total_bytes = GPUSHARE_NO_LIMIT;
-	}
-	pthread_mutex_unlock(&gate->call);
-	if (result)
-		*result = m;
-	return err;
-}
-
 PUBLIC int gpushare_describe(struct gpushare *handle, struct gpushare_describe *kernel)
 {
 	int err;
 
 	kernel->size = sizeof(*kernel);
-	err = public_call(handle, GPUSHARE_DESCRIBE, kernel);
+	err = gs_public_call(handle, GPUSHARE_DESCRIBE, kernel);
 	if (err == -ENOTCONN) {
 		kernel->workers = 0;
 		err = 0;
@@ -633,7 +580,7 @@ PUBLIC int gpushare_statistics(struct gpushare *handle, struct gpushare_stats *s
 	memset(stats, 0, sizeof(*stats));
 	stats->size = sizeof(*stats);
 	stats->what = GPUSHARE_STATS_CLIENT;
-	return public_call(handle, GPUSHARE_STATS, stats);
+	return gs_public_call(handle, GPUSHARE_STATS, stats);
 }
 
 PUBLIC void gpushare_grant(const struct gpushare *handle, struct gpushare_grant *grant)

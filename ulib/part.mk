@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libgpushare, shared and static.
 ulib-src := $(addprefix ulib/,backend.c backend-kernel.c backend-socket.c gate.c \
-	container.c launches.c libgpushare.c page.c spawn.c user-socket.c watcher.c)
+	container.c launches.c libgpushare.c memory.c page.c spawn.c user-socket.c watcher.c)
 ulib-flags := -Iulib/include -DGS_DAEMON_PATH='"$(PREFIX)/sbin/gpushared"'
 # gcc's thread sanitizer doesn't know fences; ours are for another process's sake.
 ulib-tsan := $(if $(and $(findstring thread,$(SAN)),$(findstring gcc,$(CC))),-Wno-tsan)

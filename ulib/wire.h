@@ -83,7 +83,7 @@ struct gs_wire {
 	__u32 cmd;		/* GPUSHARE_*, the ioctl's number */
 	__s32 result;		/* of a reply: 0 or -errno */
 	__aligned_u64 cookie;	/* the sender's; repeated in the reply */
-	__aligned_u64 set;	/* ATTACH: a client of this process, or 0; back: VERSION's */
+	__aligned_u64 set;	/* ATTACH, MEMORY: a client of this process or 0; back: VERSION's */
 };
 
 /* No struct is longer; what a message may carry at most. */

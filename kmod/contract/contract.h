@@ -98,10 +98,12 @@ int gs_contract_describe(struct gs_client *c, struct gs_profile *profile,
 
 /*
  * MEMORY. _check: before anything is looked up, -EINVAL. Then do it and show how it
- * stands, also with -ENOMEM and -ERANGE. _show: that alone.
+ * stands, also with -ENOMEM and -ERANGE. _show: that alone. -EAGAIN: it waits, and when
+ * that is over, _over shows how it stands then.
  */
 int gs_contract_memory_check(const struct gpushare_memory *arg);
 int gs_contract_memory(struct gs_client *c, struct gpushare_memory *arg, u64 now);
+void gs_contract_memory_over(struct gpushare_memory *arg, const struct gs_client *c, int ret);
 void gs_contract_memory_show(struct gpushare_memory *arg, const struct gs_client *c);
 
 /*

@@ -51,7 +51,7 @@ static bool key_is_good(const char *key)
 
 int gs_contract_device_check(const struct gpushare_device *arg)
 {
-	return arg->flags || arg->mask & ~GPUSHARE_DEV_ALL ? -EINVAL : 0;
+	return arg->flags || arg->reserved || arg->mask & ~GPUSHARE_DEV_ALL ? -EINVAL : 0;
 }
 
 /* Ranges of the interface; the arbiter has wider ones. */
@@ -62,7 +62,9 @@ static bool ranges_hold(const struct gpushare_device *info)
 	       info->workers < ARRAY_SIZE(seat_ways) && info->oversubscribe <= 1 &&
 	       within(info->seats, 1, GS_SEATS_MAX) && within(info->slice_us, 100, 1000000) &&
 	       info->linger_us <= 1000000 && info->grace_us >= 1000 &&
-	       within(info->epoch_us, 10000, 10000000);
+	       within(info->epoch_us, 10000, 10000000) &&
+	       within(info->mem_full, GPUSHARE_FULL_FAIL, GPUSHARE_FULL_WAIT) &&
+	       within(info->mem_wait_us, GS_MEM_WAIT_MIN / US, GS_MEM_WAIT_MAX / US);
 }
 
 /* Take over from @arg what its mask names. */
@@ -101,6 +103,10 @@ static void merge(struct gpushare_device *info, const struct gpushare_device *ar
 	}
 	if (mask & GPUSHARE_DEV_OVERSUB)
 		info->oversubscribe = arg->oversubscribe;
+	if (mask & GPUSHARE_DEV_MEM_FULL)
+		info->mem_full = arg->mem_full;
+	if (mask & GPUSHARE_DEV_MEM_WAIT)
+		info->mem_wait_us = arg->mem_wait_us;
 }
 
 static void to_core(const struct gpushare_device *info, struct gs_device_conf *conf)
@@ -122,6 +128,8 @@ static void to_core(const struct gpushare_device *info, struct gs_device_conf *c
 		conf->copy_ns_per_mib = div_u64((1 << 20) * US, info->bandwidth_mbps);
 	conf->mem_capacity = info->mem_bytes;
 	conf->oversubscribe = info->oversubscribe;
+	conf->mem_full = info->mem_full;
+	conf->mem_wait = info->mem_wait_us * US;
 	conf->units = info->units;
 	conf->threads = info->unit_threads;
 	conf->regs = info->unit_registers;
@@ -139,6 +147,8 @@ int gs_contract_device_init(struct gpushare_device *info, const char *key, u32 k
 		.linger_us = 200,
 		.grace_us = 100000,
 		.epoch_us = 100000,
+		.mem_full = GPUSHARE_FULL_FAIL,
+		.mem_wait_us = 60000000,
 	};
 	memcpy(info->key, key, strlen(key));
 	return ranges_hold(info) ? 0 : -ERANGE;

@@ -12,6 +12,11 @@ SAME(SHARE_MIN);
 SAME(SHARE_MEM_MAX);
 SAME(SHARE_MEM_HIGH);
 SAME(SHARE_MEM_MIN);
+SAME(SHARE_MEM_FULL);
+SAME(SHARE_MEM_WAIT);
+SAME(FULL_ABOVE);
+SAME(FULL_FAIL);
+SAME(FULL_WAIT);
 SAME(SHARE_ALL);
 SAME(CLASS_BATCH);
 SAME(CLASS_LATENCY);
@@ -26,8 +31,8 @@ int gs_contract_share_check(const struct gpushare_share *arg)
 {
 	u32 mask = arg->mask;
 
-	if (arg->flags || (mask | arg->reset) & ~GPUSHARE_SHARE_ALL || mask & arg->reset ||
-	    !(mask | arg->reset))
+	if (arg->flags || arg->reserved || (mask | arg->reset) & ~GPUSHARE_SHARE_ALL ||
+	    mask & arg->reset || !(mask | arg->reset))
 		return -EINVAL;
 	if (mask & GPUSHARE_SHARE_WEIGHT &&
 	    (arg->weight < GS_WEIGHT_MIN || arg->weight > GS_WEIGHT_MAX))
@@ -41,6 +46,11 @@ int gs_contract_share_check(const struct gpushare_share *arg)
 	     arg->max_us < MAX_MIN_US || arg->burst_us > arg->max_us ||
 	     (arg->max_us != GPUSHARE_NO_LIMIT &&
 	      arg->max_us > GS_SEATS_MAX * arg->period_us)))
+		return -ERANGE;
+	if (mask & GPUSHARE_SHARE_MEM_FULL && arg->mem_full >= GS_NR_FULLS)
+		return -ERANGE;
+	if (mask & GPUSHARE_SHARE_MEM_WAIT && arg->mem_wait_us &&
+	    (arg->mem_wait_us < GS_MEM_WAIT_MIN / US || arg->mem_wait_us > GS_MEM_WAIT_MAX / US))
 		return -ERANGE;
 	return 0;
 }
@@ -59,6 +69,8 @@ static void to_core(const struct gpushare_share *arg, struct gs_share *share)
 	share->mem_max = arg->mem_max;
 	share->mem_high = arg->mem_high;
 	share->mem_min = arg->mem_min;
+	share->mem_full = arg->mem_full;
+	share->mem_wait = arg->mem_wait_us * US;
 }
 
 static void from_core(struct gpushare_share *arg, const struct gs_share *share)
@@ -73,6 +85,8 @@ static void from_core(struct gpushare_share *arg, const struct gs_share *share)
 	arg->mem_max = share->mem_max;
 	arg->mem_high = share->mem_high;
 	arg->mem_min = share->mem_min;
+	arg->mem_full = share->mem_full;
+	arg->mem_wait_us = div_u64(share->mem_wait, US);
 }
 
 static int set(struct gs_group *group, struct gs_device *dev, const struct gpushare_share *arg,

@@ -65,6 +65,11 @@ static void add_node(struct gpushare_stats *arg, struct gs_node *node, u64 now)
 	arg->mem_peak += node->mem.peak;
 	arg->mem_swapped += node->mem.swapped;
 	arg->mem_denied += stat->mem_denied;
+	arg->mem_waits += stat->mem_waits;
+	arg->mem_wait_ns += stat->mem_wait + now * node->mem.waiters - node->mem.began;
+	arg->mem_wanted += node->mem.wanted;
+	arg->mem_crossed += stat->mem_crossed;
+	arg->mem_waiters += node->mem.waiters;
 	add_pressure(arg, node, now);
 }
 
@@ -108,6 +113,11 @@ void gs_contract_stats_client(struct gpushare_stats *arg, const struct gs_client
 	arg->mem_peak = c->mem_peak;
 	arg->mem_swapped = c->mem_swapped;
 	arg->mem_denied = c->mem_denied;
+	arg->mem_waits = c->mem_waits;
+	arg->mem_wait_ns = c->mem_wait + (c->mem_wanted ? now - min(c->mem_began, now) : 0);
+	arg->mem_wanted = c->mem_wanted;
+	arg->mem_crossed = c->mem_crossed;
+	arg->mem_waiters = !!c->mem_wanted;
 	arg->since_ns = c->since;
 	arg->workers = c->workers;
 }

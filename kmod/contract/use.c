@@ -40,17 +40,34 @@ int gs_contract_describe(struct gs_client *c, struct gs_profile *profile,
 
 int gs_contract_memory_check(const struct gpushare_memory *arg)
 {
-	return arg->flags || arg->reserved ||
-	       arg->op < GPUSHARE_MEM_CHARGE || arg->op > GPUSHARE_MEM_SWAP_IN ? -EINVAL : 0;
+	u32 flags = arg->flags;
+
+	if (flags & ~(GPUSHARE_MEM_WAIT | GPUSHARE_MEM_REFUSED | GPUSHARE_MEM_NONBLOCK) ||
+	    arg->reserved || arg->op < GPUSHARE_MEM_CHARGE || arg->op > GPUSHARE_MEM_SWAP_IN)
+		return -EINVAL;
+	if (flags && (arg->op != GPUSHARE_MEM_CHARGE || !(flags & GPUSHARE_MEM_WAIT)))
+		return -EINVAL;
+	if (flags & GPUSHARE_MEM_REFUSED && flags & GPUSHARE_MEM_NONBLOCK)
+		return -EINVAL;
+	return 0;
 }
 
-static int account(struct gs_client *c, u32 op, u64 bytes, u64 now)
+static int charge(struct gs_client *c, u32 flags, u64 bytes, u64 now)
+{
+	if (!(flags & GPUSHARE_MEM_WAIT))
+		return gs_mem_charge(c, bytes, now);
+	if (flags & GPUSHARE_MEM_NONBLOCK)
+		return gs_mem_try(c, bytes, now);
+	return gs_mem_wait(c, bytes, flags & GPUSHARE_MEM_REFUSED, now);
+}
+
+static int account(struct gs_client *c, u32 op, u32 flags, u64 bytes, u64 now)
 {
 	int ret;
 
 	if (op == GPUSHARE_MEM_CHARGE) {
 		/* More than there can be is more than there is. */
-		ret = gs_mem_charge(c, bytes, now);
+		ret = charge(c, flags, bytes, now);
 		return ret == -EINVAL ? -ENOMEM : ret;
 	}
 	if (op == GPUSHARE_MEM_UNCHARGE)
@@ -107,10 +124,17 @@ void gs_contract_memory_show(struct gpushare_memory *arg, const struct gs_client
 
 int gs_contract_memory(struct gs_client *c, struct gpushare_memory *arg, u64 now)
 {
-	int ret = account(c, arg->op, arg->bytes, now);
+	int ret = account(c, arg->op, arg->flags, arg->bytes, now);
 
+	gs_contract_memory_over(arg, c, ret);
+	return ret;
+}
+
+void gs_contract_memory_over(struct gpushare_memory *arg, const struct gs_client *c, int ret)
+{
+	if (c->state == GS_CLIENT_GONE)
+		return;
 	gs_contract_memory_show(arg, c);
 	if (ret != -ENOMEM)
 		arg->limit_group = 0;
-	return ret;
 }

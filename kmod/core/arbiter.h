@@ -163,6 +163,12 @@ struct gs_host_ops {
 	 */
 	void (*kill)(struct gs_arbiter *arb, struct gs_client *c);
 
+	/**
+	 * @mem_over: its wait for memory is over, see gs_mem_wait(). Not called for one
+	 * that gs_mem_give_up() ends.
+	 */
+	void (*mem_over)(struct gs_arbiter *arb, struct gs_client *c, int result);
+
 	/** @node_free: the core is done with the node. */
 	void (*node_free)(struct gs_arbiter *arb, struct gs_node *node);
 
@@ -289,6 +295,7 @@ struct gs_node {
  *	the page. @deadline is the end of the slice; @workers is 0 when workers
  *	are not dealt out
  * @dev, @group, @node: [host] where it belongs. @dev is NULL when GONE
+ * @mem_wanted, @mem_began, @mem_until, @mem_result: [host]
  * @usage, ... @mem_denied: [host] its counters, as in struct gs_stat and gs_mem;
  *	throttling is counted for groups alone
  * @profile: [host] what it runs, the host's memory, or NULL; see gs_profile_set()
@@ -343,6 +350,17 @@ struct gs_client {
 	u32 was_workers;
 	u8 sated;		/* while workers are dealt out */
 	u64 mem_used, mem_peak, mem_swapped;
+	struct list_head of_waiters;	/* in its device's mem_waiters while it wants memory */
+	u64 mem_wanted;		/* bytes that it waits for, 0: it doesn't */
+	u64 mem_began, mem_until;	/* since when, and for how long at most */
+	u64 mem_turn, mem_asked;	/* its place, and for how many bytes that was */
+	u64 mem_freed;		/* the device's, when it began */
+	u64 mem_wait;
+	u32 mem_waits, mem_crossed;
+	int mem_result;		/* how its last wait ended */
+	u8 mem_left;		/* why, see memwait.c */
+	u8 mem_refused;		/* the device itself had no room */
+	u8 mem_clear;		/* while the line is looked over */
 	u64 idle_time, overrun_time;
 	u32 preempts_late, overruns, lingers, mem_denied;
 };
@@ -386,6 +404,13 @@ struct gs_device {
 	u64 mem_used;
 	u64 mem_leaving;	/* of it, what those in @leaving have */
 	struct list_head leaving;	/* who has GS_EVICT, the first asked first */
+	struct list_head mem_waiters;	/* who waits for memory, in order; see memwait.c */
+	u32 nr_mem_waiters;
+	u8 mem_awaited;
+	u64 mem_turn;		/* the last place in that line that was given out */
+	u64 mem_freed;		/* how often something was given back */
+	u64 mem_stuck;
+	struct gs_client *mem_asking;	/* who is told by the call's result */
 	struct gs_client *prepared;	/* who has GS_PREPARE */
 	void *priv;
 
@@ -599,6 +624,20 @@ int gs_mem_uncharge(struct gs_client *c, u64 bytes, u64 now);
 int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now);
 
 u64 gs_mem_room(const struct gs_client *c);
+
+/*
+ * As gs_mem_charge(), but where mem_full says so what doesn't fit waits: then -EAGAIN, and
+ * ops->mem_over() comes with 0 when it was charged, else with -ENOMEM, or -ENODEV if the
+ * device goes. @c->mem_until is when the host has to call gs_mem_give_up(). @refused: the
+ * device itself refused what was charged before, and that was given back. -EBUSY: it
+ * waits already. -ETIMEDOUT: it was refused again and again for all its time.
+ * gs_mem_try() is the same, but begins no wait: -EAGAIN if there would be one.
+ * gs_mem_give_up() ends a wait: -ETIMEDOUT, or -EINTR if that is @in_time (when the same
+ * is asked for again, it goes on); if it is over already, how it ended: 0, it is charged.
+ */
+int gs_mem_wait(struct gs_client *c, u64 bytes, bool refused, u64 now);
+int gs_mem_try(struct gs_client *c, u64 bytes, u64 now);
+int gs_mem_give_up(struct gs_client *c, bool in_time, u64 now);
 
 /* The device's timer. */
 void gs_expire(struct gs_device *dev, u64 now);

@@ -128,12 +128,22 @@ void gs_entity_move(struct gs_device *dev, struct gs_entity *e, struct gs_node *
 /* seats.c */
 void gs_seats_deal(struct gs_device *dev);
 
+/* memwait.c; struct gs_client.mem_left */
+enum { GS_MEM_DONE, GS_MEM_HAD, GS_MEM_INTERRUPTED };
+void gs_mem_look(struct gs_device *dev, u64 now);
+void gs_mem_wait_drop(struct gs_client *c, u64 now);
+
 /* mem.c */
+void gs_mem_refuse(struct gs_client *c, struct gs_node *at, u64 bytes);
+void gs_mem_count_waits(struct gs_node *node, int waiters, u64 wanted, u64 began);
+bool gs_mem_fits(const struct gs_client *c, u64 bytes);
+void gs_mem_take(struct gs_client *c, u64 bytes);
+u64 gs_mem_part_left(const struct gs_client *c, bool in_turn);
 void gs_mem_move(struct gs_client *c, struct gs_node *from, struct gs_node *to);
 void gs_mem_move_node(const struct gs_node *node, struct gs_node *from, struct gs_node *to);
 void gs_mem_drop(struct gs_client *c);
 void gs_mem_prepare(struct gs_device *dev, struct gs_client *next);
-void gs_mem_refresh(struct gs_device *dev);
+void gs_mem_refresh(struct gs_device *dev, u64 now);
 
 /* min.c */
 bool gs_min_held(const struct gs_device *dev);

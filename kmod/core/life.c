@@ -53,6 +53,7 @@ int gs_device_add(struct gs_arbiter *arb, struct gs_device *dev, u64 id,
 	INIT_LIST_HEAD(&dev->nodes);
 	INIT_LIST_HEAD(&dev->spent);
 	INIT_LIST_HEAD(&dev->leaving);
+	INIT_LIST_HEAD(&dev->mem_waiters);
 	node_init(&dev->root, &arb->root, dev, NULL, now);
 	list_add_tail(&dev->of_arb, &arb->devices);
 	gs_tell(arb, GS_EV_DEVICE, dev, NULL, NULL, 0, 0);
@@ -77,6 +78,7 @@ static void node_drop(struct gs_node *node, u64 now)
 
 static void client_gone(struct gs_client *c, u64 now)
 {
+	gs_mem_wait_drop(c, now);
 	if (c->state == GS_CLIENT_WAITING)
 		gs_any_clear(c, now);
 	if (c->state != GS_CLIENT_IDLE)
@@ -322,6 +324,7 @@ int gs_client_move(struct gs_client *c, struct gs_group *group, u64 now)
 	now = gs_enter(c->arb, now);
 	gs_charge_holders(c->dev, now);
 	client_move(c, group, gs_node_find(group, c->dev), now);
+	gs_mem_look(c->dev, now);
 	gs_schedule(c->dev, now);
 	gs_leave(c->arb);
 	return 0;
@@ -478,6 +481,7 @@ static void move(struct gs_group *group, struct gs_group *parent, u64 now)
 		if (node->share.min)
 			gs_node_refresh(gs_node_find(from, node->dev));
 		gs_node_refresh(node->share.min ? node->up : node);
+		gs_mem_look(node->dev, now);
 		gs_schedule(node->dev, now);
 	}
 	gs_leave(group->arb);
@@ -529,6 +533,7 @@ int gs_client_add(struct gs_client *c, u64 id, struct gs_group *group, struct gs
 	INIT_LIST_HEAD(&c->set);
 	INIT_LIST_HEAD(&c->of_leaving);
 	INIT_LIST_HEAD(&c->of_beside);
+	INIT_LIST_HEAD(&c->of_waiters);
 	INIT_LIST_HEAD(&c->dirty_link);
 	gs_path_present(&c->entity, 1);
 	list_add_tail(&c->of_device, &dev->idle);
@@ -550,6 +555,7 @@ void gs_client_remove(struct gs_client *c, u64 now)
 			gs_to_idle(c, now);
 		gs_await_end(dev);
 		gs_fair_bequeath(dev, &c->entity);
+		gs_mem_wait_drop(c, now);
 		gs_mem_drop(c);
 		gs_path_present(&c->entity, -1);
 		gs_path_stand(c->node, -1);
@@ -559,7 +565,9 @@ void gs_client_remove(struct gs_client *c, u64 now)
 	list_del_init(&c->of_group);
 	if (c->dirty)
 		list_del_init(&c->dirty_link);
-	if (dev)
+	if (dev) {
+		gs_mem_look(dev, now);
 		gs_schedule(dev, now);
+	}
 	gs_leave(arb);
 }

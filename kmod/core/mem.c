@@ -19,7 +19,7 @@
 /* So many clients are looked at for eviction at one time. */
 #define EVICT_LOOK 256
 
-static void refuse(struct gs_client *c, struct gs_node *at, u64 bytes)
+void gs_mem_refuse(struct gs_client *c, struct gs_node *at, u64 bytes)
 {
 	c->mem_denied++;
 	for (; at; at = at->up)
@@ -44,6 +44,16 @@ static void client_count(struct gs_client *c, s64 used, s64 swapped)
 	c->mem_peak = max(c->mem_peak, c->mem_used);
 	c->dev->mem_used += used;
 	count(c->node, used, swapped);
+}
+
+/* Those of @node and below that wait, what they want, and when they began, added up. */
+void gs_mem_count_waits(struct gs_node *node, int waiters, u64 wanted, u64 began)
+{
+	for (; node; node = node->up) {
+		node->mem.waiters += waiters;
+		node->mem.wanted += wanted;
+		node->mem.began += began;
+	}
 }
 
 static bool may_move_out(const struct gs_client *c, bool only_high)
@@ -127,16 +137,18 @@ static void take_back(struct gs_device *dev)
 }
 
 /* The device's capacity was set: those who are in the way needn't wait for a charge. */
-void gs_mem_refresh(struct gs_device *dev)
+void gs_mem_refresh(struct gs_device *dev, u64 now)
 {
 	if (dev->conf.oversubscribe)
 		make_room(dev, NULL, 0);
 	take_back(dev);
+	gs_mem_look(dev, now);
 }
 
 /* @out of what @c had on the device isn't there any more. */
 static void moved_out(struct gs_client *c, u64 out)
 {
+	c->dev->mem_freed += !!out;
 	if (c->flags & GS_EVICT) {
 		c->dev->mem_leaving -= out;
 		if (!c->mem_used)
@@ -161,20 +173,29 @@ static u64 part_of(const struct gs_node *node)
  * is full by the books still takes what is no more than the part of some group that
  * the client is in: what really isn't there the device itself refuses.
  */
-u64 gs_mem_room(const struct gs_client *c)
+/* The most of these; @in_turn: of those that nobody else waits for, see memwait.c. */
+u64 gs_mem_part_left(const struct gs_client *c, bool in_turn)
 {
-	u64 room = c->dev->conf.mem_capacity, part, have;
+	u64 left = 0, part, have;
 	const struct gs_node *node;
 
-	if (!room)
-		return GS_UNLIMITED;
-	room -= min(room, c->dev->mem_used);
 	for (node = c->node; node->up; node = node->up) {
+		if (in_turn && node->mem.part_awaited)
+			continue;
 		part = part_of(node);
 		have = node->mem.used + node->mem.swapped;
-		room = max(room, part - min(part, have));
+		left = max(left, part - min(part, have));
 	}
-	return room;
+	return left;
+}
+
+u64 gs_mem_room(const struct gs_client *c)
+{
+	u64 cap = c->dev->conf.mem_capacity;
+
+	if (!cap)
+		return GS_UNLIMITED;
+	return max(cap - min(cap, c->dev->mem_used), gs_mem_part_left(c, false));
 }
 
 /* Is there, or can there be, room for @bytes more on the device? */
@@ -187,35 +208,54 @@ static bool fits(const struct gs_client *c, u64 bytes)
 	return bytes <= (c->dev->conf.oversubscribe ? cap : gs_mem_room(c));
 }
 
-int gs_mem_charge(struct gs_client *c, u64 bytes, u64 now)
+/* Whose limit it would pass, the device's root for the device's; NULL: it fits. */
+static struct gs_node *in_the_way(const struct gs_client *c, u64 bytes)
 {
-	struct gs_device *dev = c->dev;
 	struct gs_node *node;
 
-	if (c->state == GS_CLIENT_GONE)
-		return -ENODEV;
-	if (bytes > GS_MEM_MOST)
-		return -EINVAL;
-	gs_enter(c->arb, now);
 	for (node = c->node; node; node = node->up) {
 		u64 have = node->mem.used + node->mem.swapped;
 
-		if (node->share.mem_max == GS_UNLIMITED || have + bytes <= node->share.mem_max)
-			continue;
-		refuse(c, node, bytes);
-		return -ENOMEM;
+		if (node->share.mem_max != GS_UNLIMITED && have + bytes > node->share.mem_max)
+			return node;
 	}
-	if (!fits(c, bytes)) {
-		refuse(c, &dev->root, bytes);
-		return -ENOMEM;
-	}
-	if (dev->mem_used > GS_MEM_MOST)
-		return -ENOMEM;
+	return fits(c, bytes) && c->dev->mem_used <= GS_MEM_MOST ? NULL : &c->dev->root;
+}
+
+bool gs_mem_fits(const struct gs_client *c, u64 bytes)
+{
+	return !in_the_way(c, bytes);
+}
+
+/* It may have it. */
+void gs_mem_take(struct gs_client *c, u64 bytes)
+{
+	struct gs_device *dev = c->dev;
+
 	if (dev->conf.oversubscribe)
 		make_room(dev, c, bytes);
 	if (c->flags & GS_EVICT)
 		dev->mem_leaving += bytes;
 	client_count(c, bytes, 0);
+}
+
+int gs_mem_charge(struct gs_client *c, u64 bytes, u64 now)
+{
+	struct gs_node *at;
+
+	if (c->state == GS_CLIENT_GONE)
+		return -ENODEV;
+	if (bytes > GS_MEM_MOST)
+		return -EINVAL;
+	now = gs_enter(c->arb, now);
+	at = in_the_way(c, bytes);
+	if (at) {
+		gs_mem_refuse(c, at, bytes);
+		return -ENOMEM;
+	}
+	gs_mem_take(c, bytes);
+	if (c->mem_wanted)	/* another thread waits: with more to wait for each other by */
+		gs_mem_look(c->dev, now);
 	gs_leave(c->arb);
 	return 0;
 }
@@ -228,10 +268,11 @@ int gs_mem_uncharge(struct gs_client *c, u64 bytes, u64 now)
 		return -ENODEV;
 	if (bytes > c->mem_used + c->mem_swapped)
 		return -EINVAL;
-	gs_enter(c->arb, now);
+	now = gs_enter(c->arb, now);
 	used = min(bytes, c->mem_used);
 	client_count(c, -(s64)used, -(s64)(bytes - used));
 	moved_out(c, used);
+	gs_mem_look(c->dev, now);
 	gs_leave(c->arb);
 	return 0;
 }
@@ -242,9 +283,9 @@ int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now)
 		return -ENODEV;
 	if (bytes > (out ? c->mem_used : c->mem_swapped))
 		return -EINVAL;
-	gs_enter(c->arb, now);
+	now = gs_enter(c->arb, now);
 	if (!out && !fits(c, bytes)) {
-		refuse(c, &c->dev->root, bytes);
+		gs_mem_refuse(c, &c->dev->root, bytes);
 		return -ENOMEM;
 	}
 	if (out) {
@@ -257,6 +298,7 @@ int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now)
 			c->dev->mem_leaving += bytes;
 		client_count(c, bytes, -(s64)bytes);
 	}
+	gs_mem_look(c->dev, now);
 	gs_leave(c->arb);
 	return 0;
 }
@@ -265,12 +307,18 @@ void gs_mem_move(struct gs_client *c, struct gs_node *from, struct gs_node *to)
 {
 	count(from, -(s64)c->mem_used, -(s64)c->mem_swapped);
 	count(to, c->mem_used, c->mem_swapped);
+	if (c->mem_wanted) {
+		gs_mem_count_waits(from, -1, -c->mem_wanted, -c->mem_began);
+		gs_mem_count_waits(to, 1, c->mem_wanted, c->mem_began);
+	}
 }
 
 void gs_mem_move_node(const struct gs_node *node, struct gs_node *from, struct gs_node *to)
 {
 	count(from, -(s64)node->mem.used, -(s64)node->mem.swapped);
 	count(to, node->mem.used, node->mem.swapped);
+	gs_mem_count_waits(from, -(int)node->mem.waiters, -node->mem.wanted, -node->mem.began);
+	gs_mem_count_waits(to, node->mem.waiters, node->mem.wanted, node->mem.began);
 }
 
 void gs_mem_drop(struct gs_client *c)

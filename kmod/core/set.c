@@ -16,6 +16,8 @@ void gs_device_conf_init(struct gs_device_conf *conf)
 	conf->linger = 200000;
 	conf->grace = 100000000;	/* kernels that can't be cut last long */
 	conf->epoch = 100000000;	/* as the default period of cpu.max */
+	conf->mem_full = GS_FULL_FAIL;
+	conf->mem_wait = 60000000000ull;
 }
 
 int gs_device_conf_check(const struct gs_device_conf *conf)
@@ -36,6 +38,10 @@ int gs_device_conf_check(const struct gs_device_conf *conf)
 	if (conf->epoch < GS_EPOCH_MIN || conf->epoch > GS_EPOCH_MAX)
 		return -EINVAL;
 	if (conf->copy_ns_per_mib > GS_SLICE_MAX)
+		return -EINVAL;
+	if (conf->mem_full != GS_FULL_FAIL && conf->mem_full != GS_FULL_WAIT)
+		return -EINVAL;
+	if (conf->mem_wait < GS_MEM_WAIT_MIN || conf->mem_wait > GS_MEM_WAIT_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -99,7 +105,7 @@ int gs_device_set(struct gs_device *dev, const struct gs_device_conf *conf, u64 
 		dev->epoch_end = min(dev->epoch_end, now + conf->epoch);
 	dev->dealt = 0;
 	dev->looked_until = 0;
-	gs_mem_refresh(dev);
+	gs_mem_refresh(dev, now);
 	gs_tell(dev->arb, GS_EV_DEVICE, dev, NULL, NULL, 0, 0);
 	gs_schedule(dev, now);
 	gs_leave(dev->arb);
@@ -126,6 +132,11 @@ static int share_check(const struct gs_share *s, u32 which)
 	if (which & GS_SHARE_CLASS && s->class >= GS_NR_CLASSES)
 		return -EINVAL;
 	if (which & GS_SHARE_MIN && s->min > 1000)
+		return -EINVAL;
+	if (which & GS_SHARE_MEM_FULL && s->mem_full >= GS_NR_FULLS)
+		return -EINVAL;
+	if (which & GS_SHARE_MEM_WAIT && s->mem_wait &&
+	    (s->mem_wait < GS_MEM_WAIT_MIN || s->mem_wait > GS_MEM_WAIT_MAX))
 		return -EINVAL;
 	if (!(which & GS_SHARE_MAX))
 		return 0;
@@ -157,6 +168,10 @@ static void share_copy(struct gs_share *to, const struct gs_share *from, u32 whi
 		to->mem_high = from->mem_high;
 	if (which & GS_SHARE_MEM_MIN)
 		to->mem_min = from->mem_min;
+	if (which & GS_SHARE_MEM_FULL)
+		to->mem_full = from->mem_full;
+	if (which & GS_SHARE_MEM_WAIT)
+		to->mem_wait = from->mem_wait;
 }
 
 /* What @group may have on @dev, which it may not have a node on yet. */
@@ -293,6 +308,7 @@ static void apply(struct gs_node *node, u32 which, u64 now)
 		gs_node_refresh(node->up);
 	else if (which & GS_SHARE_MAX)
 		gs_node_refresh(node);
+	gs_mem_look(dev, now);
 }
 
 /* All nodes that @which of the group's general settings count for. */

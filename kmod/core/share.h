@@ -26,6 +26,8 @@
 #define GS_QUOTA_MIN	GS_SLICE_MIN
 #define GS_GRACE_MAX	3600000000000ull	/* 1 h */
 #define GS_DEPTH_MAX	64			/* levels of groups below the root */
+#define GS_MEM_WAIT_MIN	1000000ull		/* 1 ms */
+#define GS_MEM_WAIT_MAX	86400000000000ull	/* a day */
 #define GS_MEM_MOST	(1ull << 60)		/* bytes: enough for anybody, and sums fit */
 
 enum gs_class {
@@ -33,6 +35,14 @@ enum gs_class {
 	GS_CLASS_LATENCY,	/* asks a batch or idle holder to yield at once */
 	GS_CLASS_IDLE,		/* runs only when no sibling wants to */
 	GS_NR_CLASSES,
+};
+
+/* What becomes of a charge that may wait and doesn't fit, see memwait.c. */
+enum gs_full {
+	GS_FULL_ABOVE,		/* of groups: as the next above says, at last the device */
+	GS_FULL_FAIL,
+	GS_FULL_WAIT,
+	GS_NR_FULLS,
 };
 
 /* Which members of a struct gs_share are meant. */
@@ -44,7 +54,9 @@ enum gs_share_field {
 	GS_SHARE_MEM_MAX = 1 << 4,
 	GS_SHARE_MEM_HIGH = 1 << 5,
 	GS_SHARE_MEM_MIN = 1 << 6,
-	GS_SHARE_ALL	= (1 << 7) - 1,
+	GS_SHARE_MEM_FULL = 1 << 7,
+	GS_SHARE_MEM_WAIT = 1 << 8,
+	GS_SHARE_ALL	= (1 << 9) - 1,
 };
 
 /**
@@ -61,6 +73,8 @@ enum gs_share_field {
  * @mem_max: charges past it are refused
  * @mem_high: past it the group's memory is the first to be named for eviction
  * @mem_min: below it the group's memory is never named for eviction
+ * @mem_full: enum gs_full
+ * @mem_wait: how long a charge may wait; 0: as the next above says, at last the device
  */
 struct gs_share {
 	u32 weight;
@@ -68,6 +82,8 @@ struct gs_share {
 	u64 quota, period, burst;
 	u32 min;
 	u64 mem_max, mem_high, mem_min;
+	u64 mem_wait;
+	u32 mem_full;
 };
 
 enum gs_policy {
@@ -110,6 +126,8 @@ enum gs_seat_way {
  * @copy_ns_per_mib: what it takes to move memory in or out; 0 if not known
  * @mem_capacity: bytes of device memory, 0 if not known (nothing is refused)
  * @oversubscribe: charges past @mem_capacity name victims, not refused
+ * @mem_full: GS_FULL_FAIL or GS_FULL_WAIT, where no group says it
+ * @mem_wait: how long a charge may wait, likewise
  * @units: compute units
  * @threads, @regs, @local_mem, @blocks: what one unit has
  */
@@ -119,6 +137,8 @@ struct gs_device_conf {
 	u64 copy_ns_per_mib;
 	u64 mem_capacity;
 	bool oversubscribe;
+	u32 mem_full;
+	u64 mem_wait;
 	u32 units, threads, regs, local_mem, blocks;
 };
 
@@ -159,12 +179,16 @@ struct gs_profile {
  *	included
  * @nr_throttled: of these, those in which max was reached
  * @mem_denied: charges refused
+ * @mem_waits: charges that had to wait
+ * @mem_wait: for how long those waited that wait no more
+ * @mem_crossed: of @mem_denied, those that would have waited for each other for ever
  */
 struct gs_stat {
 	u64 usage, wait, grants, handoffs, preempts;
 	u64 idle, overrun, throttled, preempts_late, overruns, lingers, besides;
 	u64 nr_periods, nr_throttled;
 	u64 mem_denied;
+	u64 mem_waits, mem_wait, mem_crossed;
 };
 
 /**
@@ -172,9 +196,17 @@ struct gs_stat {
  * @used: charged and on the device
  * @peak: the most that @used ever was
  * @swapped: charged but moved off the device
+ * @wanted: what those want that wait
+ * @waiters: how many do
+ * @began: when they began to, added up
+ * @stuck, @awaited, @part_awaited: memwait.c's, while it looks over the line
  */
 struct gs_mem {
 	u64 used, peak, swapped;
+	u64 wanted, began;
+	u64 stuck;
+	u32 waiters;
+	bool awaited, part_awaited;
 };
 
 /* Pressure averages in hundredths of a per cent; totals in nanoseconds. */

@@ -73,7 +73,7 @@ TEST(memory_that_isnt_there)
 {
 	struct gs_client *c = &bed_tenant(&b, NULL, sized(1 << 20, 1), US)->c;
 	struct gpushare_memory wrong[] = { { .op = 0 }, { .op = GPUSHARE_MEM_SWAP_IN + 1 },
-		{ .op = 1, .flags = 1 }, { .op = 1, .reserved = 1 } };
+		{ .op = 1, .flags = 8 }, { .op = 1, .reserved = 1 } };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
@@ -117,7 +117,17 @@ static int checked(struct gpushare_share s)
 TEST(shares_out_of_range)
 {
 	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ 0 }));
-	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .mask = 1 << 7 }));
+	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .mask = 1 << 9 }));
+	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .reset = 1, .reserved = 1 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MEM_FULL,
+		.mem_full = 3 }));
+	EXPECT_EQ(0, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MEM_FULL,
+		.mem_full = GPUSHARE_FULL_WAIT }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MEM_WAIT,
+		.mem_wait_us = 999 }));
+	EXPECT_EQ(-ERANGE, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MEM_WAIT,
+		.mem_wait_us = 86400000001 }));
+	EXPECT_EQ(0, checked((struct gpushare_share){ .mask = GPUSHARE_SHARE_MEM_WAIT }));
 	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .mask = 1, .reset = 1, .weight = 1 }));
 	EXPECT_EQ(-EINVAL, checked((struct gpushare_share){ .flags = 1, .reset = 1 }));
 	EXPECT_EQ(0, checked((struct gpushare_share){ .reset = GPUSHARE_SHARE_ALL }));
@@ -271,6 +281,10 @@ TEST(devices_are_set_wholly_or_not_at_all)
 		{ .mask = GPUSHARE_DEV_QUOTA, .quota = 4, .epoch_us = 100000 },
 		{ .mask = GPUSHARE_DEV_WORKERS, .workers = 2 },
 		{ .mask = GPUSHARE_DEV_OVERSUB, .oversubscribe = 2 },
+		{ .mask = GPUSHARE_DEV_MEM_FULL, .mem_full = GPUSHARE_FULL_ABOVE },
+		{ .mask = GPUSHARE_DEV_MEM_FULL, .mem_full = 3 },
+		{ .mask = GPUSHARE_DEV_MEM_WAIT, .mem_wait_us = 999 },
+		{ .mask = GPUSHARE_DEV_MEM_WAIT, .mem_wait_us = 86400000001 },
 	};
 	struct gpushare_device info, was, set = { .mask = GPUSHARE_DEV_SLICE | GPUSHARE_DEV_QUOTA |
 		GPUSHARE_DEV_LATENCY | GPUSHARE_DEV_CAPACITY, .slice_us = 5000,
@@ -297,7 +311,7 @@ TEST(devices_are_set_wholly_or_not_at_all)
 		EXPECT_EQ(-ERANGE, gs_contract_device_merge(&info, &wrong[i], &conf));
 		EXPECT_EQ(0, memcmp(&was, &info, sizeof(info)));
 	}
-	EXPECT_EQ(-EINVAL, gs_contract_device_check(&(struct gpushare_device){ .mask = 1 << 11 }));
+	EXPECT_EQ(-EINVAL, gs_contract_device_check(&(struct gpushare_device){ .mask = 1 << 13 }));
 	EXPECT_EQ(-EINVAL, gs_contract_device_check(&(struct gpushare_device){ .flags = 1 }));
 }
 

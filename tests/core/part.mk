@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-core-tests := basic beside contract due examples guarantee hostile life long numbers rules shares
+core-tests := basic beside contract due examples guarantee hostile life long memory numbers rules \
+	shares
 $(foreach t,$(core-tests),\
 	$(call program,tests/core/$(t),tests/core/$(t).c tests/core/bed.c,$(contract-lib) $(core-lib) -lm))
 tests-y += $(addprefix $(O)/tests/core/,$(core-tests))

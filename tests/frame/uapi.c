@@ -20,9 +20,9 @@ LAYOUT(gpushare_attach, 96, key, 32);
 LAYOUT(gpushare_wait, 48, reserved, 44);
 LAYOUT(gpushare_memory, 64, limit_group, 56);
 LAYOUT(gpushare_describe, 40, group_ns, 32);
-LAYOUT(gpushare_share, 384, tenant, 376);
-LAYOUT(gpushare_device, 168, key, 104);
-LAYOUT(gpushare_stats, 272, part, 264);
+LAYOUT(gpushare_share, 400, reserved, 396);
+LAYOUT(gpushare_device, 184, reserved, 180);
+LAYOUT(gpushare_stats, 312, reserved, 308);
 LAYOUT(gpushare_group, 80, name, 16);
 LAYOUT(gpushare_event, 48, reserved, 44);
 LAYOUT(gpushare_events, 16, types, 8);
@@ -39,13 +39,13 @@ static const struct {
 	COMMAND(GPUSHARE_YIELD, 0xc030d704),
 	COMMAND(GPUSHARE_MEMORY, 0xc040d705),
 	COMMAND(GPUSHARE_DESCRIBE, 0xc028d706),
-	COMMAND(GPUSHARE_SHARE_SET, 0xc180d707),
-	COMMAND(GPUSHARE_SHARE_GET, 0xc180d708),
-	COMMAND(GPUSHARE_DEVICE_ADD, 0xc0a8d709),
-	COMMAND(GPUSHARE_DEVICE_SET, 0xc0a8d70a),
-	COMMAND(GPUSHARE_DEVICE_REMOVE, 0xc0a8d70b),
-	COMMAND(GPUSHARE_DEVICE_GET, 0xc0a8d70c),
-	COMMAND(GPUSHARE_STATS, 0xc110d70d),
+	COMMAND(GPUSHARE_SHARE_SET, 0xc190d707),
+	COMMAND(GPUSHARE_SHARE_GET, 0xc190d708),
+	COMMAND(GPUSHARE_DEVICE_ADD, 0xc0b8d709),
+	COMMAND(GPUSHARE_DEVICE_SET, 0xc0b8d70a),
+	COMMAND(GPUSHARE_DEVICE_REMOVE, 0xc0b8d70b),
+	COMMAND(GPUSHARE_DEVICE_GET, 0xc0b8d70c),
+	COMMAND(GPUSHARE_STATS, 0xc138d70d),
 	COMMAND(GPUSHARE_GROUP, 0xc050d70e),
 	COMMAND(GPUSHARE_EVENTS, 0xc010d70f),
 };
@@ -67,9 +67,9 @@ TEST(numbers_stand)
 TEST(layout_is_the_same_for_32_bits)
 {
 	int rc = system("printf '#include <linux/gpushare.h>\\n"
-			"_Static_assert(sizeof(struct gpushare_stats) == 272, \"\");\\n"
-			"_Static_assert(sizeof(struct gpushare_share) == 384, \"\");\\n"
-			"_Static_assert(sizeof(struct gpushare_device) == 168, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_stats) == 312, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_share) == 400, \"\");\\n"
+			"_Static_assert(sizeof(struct gpushare_device) == 184, \"\");\\n"
 			"_Static_assert(sizeof(struct gpushare_attach) == 96, \"\");\\n"
 			"_Static_assert(sizeof(struct gpushare_grant_page) == 88, \"\");\\n'"
 			"| ${CC:-gcc} -m32 -Wpadded -Werror -Iinclude/uapi -isystem "

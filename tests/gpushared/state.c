@@ -147,6 +147,36 @@ static uint32_t weight_of(const char *name)
 	return s.mask ? s.weight : 0;
 }
 
+/* What is set of waiting for memory, of a group and a device. */
+TEST(how_memory_is_waited_for_is_kept)
+{
+	struct gpushare_device dev = {
+		.size = sizeof(dev), .kind = GPUSHARE_KIND_OTHER, .key = "test:m",
+		.mask = GPUSHARE_DEV_MEM_FULL | GPUSHARE_DEV_MEM_WAIT,
+		.mem_full = GPUSHARE_FULL_WAIT, .mem_wait_us = 5000000,
+	};
+	struct gpushare_share s = {
+		.mask = GPUSHARE_SHARE_MEM_FULL | GPUSHARE_SHARE_MEM_WAIT,
+		.mem_full = GPUSHARE_FULL_FAIL, .mem_wait_us = 7000,
+	};
+	struct gpushare_group g = { .size = sizeof(g), .name = "m" };
+
+	world_set_up(&w);
+	ASSERT_EQ(0, world_call(&w, GPUSHARE_DEVICE_ADD, &dev));
+	ASSERT_EQ(0, group_set(&w, "m", &s));
+	world_stop(&w, SIGKILL);
+	world_start(&w);
+	dev = world_device(&w, "test:m");
+	EXPECT_EQ(GPUSHARE_FULL_WAIT, dev.mem_full);
+	EXPECT_EQ(5000000, dev.mem_wait_us);
+	EXPECT_EQ(0, world_call(&w, GPUSHARE_GROUP, &g));
+	memset(&s, 0, sizeof(s));
+	EXPECT_EQ(0, share_get(&w, g.group, &s));
+	EXPECT_EQ(GPUSHARE_FULL_FAIL, s.mem_full);
+	EXPECT_EQ(7000, s.mem_wait_us);
+	world_remove(&w);
+}
+
 /* A share that was taken back, and one for a device that was removed, don't come back. */
 TEST(what_goes_is_gone)
 {

@@ -46,6 +46,7 @@ TEST(a_device_is_a_directory_with_one_value_a_file)
 		{ "units", "7\n" }, { "unit_threads", "8\n" }, { "unit_registers", "9\n" },
 		{ "unit_local_bytes", "10\n" }, { "bandwidth_mbps", "11\n" },
 		{ "mem_bytes", "10995116277760\n" }, { "oversubscribe", "1\n" },
+		{ "mem_full", "wait\n" }, { "mem_wait_us", "5000000000\n" },
 		{ "clients", "1\n" }, { "waiters", "0\n" }, { "holders", "1\n" },
 	};
 	struct gpushare_device d = { .kind = GPUSHARE_KIND_OTHER, .key = "cpu:files",
@@ -54,7 +55,8 @@ TEST(a_device_is_a_directory_with_one_value_a_file)
 		.slice_us = 1001, .linger_us = 1002, .grace_us = 1003, .kill_us = 1004,
 		.epoch_us = 10005, .latency_us = 1006, .units = 7, .unit_threads = 8,
 		.unit_registers = 9, .unit_local_bytes = 10, .bandwidth_mbps = 11,
-		.mem_bytes = 10ULL << 40, .oversubscribe = 1 };
+		.mem_bytes = 10ULL << 40, .oversubscribe = 1,
+		.mem_full = GPUSHARE_FULL_WAIT, .mem_wait_us = 5000000000 };
 	const size_t count = sizeof(values) / sizeof(*values);
 	char path[64], id[16];
 	size_t i, files = 0;

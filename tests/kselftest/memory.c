@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The books of device memory, and what kernels need of a device. */
+#include <pthread.h>
+#include <signal.h>
 #include "lib.h"
 
 #define MB	(1ULL << 20)
@@ -284,6 +286,255 @@ TEST(a_groups_limit_says_whose_it_is)
 	device_remove(device);
 	cg_remove(sub);
 	cg_remove(top);
+}
+
+/* A thread that charges, and waits for it if need be. */
+struct waiter {
+	pthread_t thread;
+	struct client *c;
+	uint64_t bytes;
+	uint32_t flags;
+	int result;
+	struct gpushare_memory m;
+};
+
+static void *charge(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->m = (struct gpushare_memory){ .size = sizeof(w->m), .op = GPUSHARE_MEM_CHARGE,
+		.flags = GPUSHARE_MEM_WAIT | w->flags, .bytes = w->bytes };
+	w->result = arb_call(w->c->fd, GPUSHARE_MEMORY, &w->m);
+	return NULL;
+}
+
+static uint32_t waiters(uint32_t device)
+{
+	struct gpushare_stats s;
+	int fd = arb_open();
+
+	stats(fd, GPUSHARE_STATS_DEVICE, device, 0, &s);
+	close(fd);
+	return s.mem_waiters;
+}
+
+/* Until it waits. */
+static void begin(struct waiter *w, struct client *c, uint64_t bytes, uint32_t flags)
+{
+	uint32_t before = waiters(c->device);
+
+	*w = (struct waiter){ .c = c, .bytes = bytes, .flags = flags };
+	ASSERT_EQ(0, pthread_create(&w->thread, NULL, charge, w));
+	EXPECT_TRUE(EVENTUALLY(waiters(c->device) == before + 1));
+}
+
+static int end(struct waiter *w)
+{
+	EXPECT_EQ(0, pthread_join(w->thread, NULL));
+	return w->result;
+}
+
+static int charge_now(struct client *c, uint64_t bytes, uint32_t flags)
+{
+	struct waiter w = { .c = c, .bytes = bytes, .flags = flags };
+
+	charge(&w);
+	return w.result;
+}
+
+static uint32_t waiting_device(uint64_t wait_us)
+{
+	struct gpushare_device d = { .mask = GPUSHARE_DEV_CAPACITY | GPUSHARE_DEV_MEM_FULL |
+		GPUSHARE_DEV_MEM_WAIT, .mem_bytes = 100 * MB, .mem_full = GPUSHARE_FULL_WAIT,
+		.mem_wait_us = wait_us };
+
+	need_arbiter();
+	return device_add(&d);
+}
+
+TEST(who_may_wait_gets_it_when_others_give_back)
+{
+	struct client a = client_new(waiting_device(9000000)), b = client_new(a.device);
+	struct client c = client_new(a.device);
+	struct gpushare_stats s;
+	struct waiter w, v;
+
+	EXPECT_EQ(0, charge_now(&a, 80 * MB, 0));
+	EXPECT_EQ(-ENOMEM, memory(&b, GPUSHARE_MEM_CHARGE, 50 * MB, NULL));	/* it mustn't */
+	EXPECT_EQ(-EAGAIN, charge_now(&b, 50 * MB, GPUSHARE_MEM_NONBLOCK));
+	EXPECT_EQ(0, charge_now(&b, 5 * MB, GPUSHARE_MEM_NONBLOCK));
+	EXPECT_EQ(-ENOMEM, charge_now(&b, 96 * MB, 0));	/* never */
+	begin(&w, &b, 50 * MB, 0);
+	begin(&v, &c, 10 * MB, 0);			/* for which there is room, behind it */
+	EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_CLIENT, 0, b.id, &s));
+	EXPECT_EQ(50 * MB, s.mem_wanted);
+	EXPECT_EQ(1, s.mem_waiters);
+	EXPECT_EQ(1, s.mem_waits);
+	EXPECT_LT(0, s.mem_wait_ns);
+	EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_DEVICE, a.device, 0, &s));
+	EXPECT_EQ(60 * MB, s.mem_wanted);
+	EXPECT_EQ(0, memory(&a, GPUSHARE_MEM_UNCHARGE, 34 * MB, NULL));
+	EXPECT_EQ(2, waiters(a.device));
+	EXPECT_EQ(0, memory(&a, GPUSHARE_MEM_UNCHARGE, 1 * MB, NULL));
+	EXPECT_EQ(0, end(&w));
+	EXPECT_EQ(55 * MB, w.m.current_bytes);
+	EXPECT_EQ(1, waiters(a.device));
+	client_close(&a);
+	EXPECT_EQ(0, end(&v));
+	EXPECT_EQ(0, stats(b.fd, GPUSHARE_STATS_DEVICE, b.device, 0, &s));
+	EXPECT_EQ(0, s.mem_waiters);
+	EXPECT_EQ(0, s.mem_wanted);
+	EXPECT_EQ(2, s.mem_waits);
+	EXPECT_EQ(65 * MB, s.mem_current);
+	device_remove(b.device);
+}
+
+TEST(a_wait_for_memory_has_its_time)
+{
+	struct client a = client_new(waiting_device(200000)), b = client_new(a.device);
+	struct gpushare_stats s;
+	uint64_t start;
+
+	EXPECT_EQ(0, charge_now(&a, 80 * MB, 0));
+	start = now_ns();
+	EXPECT_EQ(-ETIMEDOUT, charge_now(&b, 50 * MB, 0));
+	EXPECT_LE(200 * MS, now_ns() - start);
+	EXPECT_EQ(0, stats(b.fd, GPUSHARE_STATS_CLIENT, 0, 0, &s));
+	EXPECT_EQ(1, s.mem_denied);
+	EXPECT_EQ(0, s.mem_current);
+	EXPECT_EQ(0, s.mem_waiters);
+	EXPECT_LE(200 * MS, s.mem_wait_ns);
+	EXPECT_EQ(0, charge_now(&b, 20 * MB, 0));
+	device_remove(a.device);
+}
+
+TEST(two_that_would_wait_for_each_other_dont)
+{
+	struct client a = client_new(waiting_device(9000000)), b = client_new(a.device);
+	struct gpushare_stats s;
+	struct waiter w;
+
+	EXPECT_EQ(0, charge_now(&a, 40 * MB, 0));
+	EXPECT_EQ(0, charge_now(&b, 40 * MB, 0));
+	begin(&w, &a, 40 * MB, 0);
+	EXPECT_EQ(-ENOMEM, charge_now(&b, 40 * MB, 0));
+	EXPECT_EQ(0, stats(b.fd, GPUSHARE_STATS_CLIENT, 0, 0, &s));
+	EXPECT_EQ(1, s.mem_crossed);
+	EXPECT_EQ(0, charge_now(&b, 20 * MB, 0));	/* a waits for it: it goes first */
+	client_close(&b);
+	EXPECT_EQ(0, end(&w));
+	device_remove(a.device);
+}
+
+/* Waiting, or holding what others wait for: it ends with the process. */
+TEST(death_ends_waits_for_memory)
+{
+	struct client a = client_new(waiting_device(9000000)), b = client_new(a.device), c;
+	struct waiter w;
+	pid_t pid[2];
+	char ch;
+	int up[2];
+
+	ASSERT_EQ(0, pipe(up));
+	pid[0] = fork();
+	if (!pid[0]) {
+		CHILD(!client_open(&c, a.device));
+		CHILD(!charge_now(&c, 80 * MB, 0));
+		CHILD(write(up[1], "", 1) == 1);
+		pause();
+	}
+	ASSERT_EQ(1, read(up[0], &ch, 1));
+	pid[1] = fork();
+	if (!pid[1]) {
+		CHILD(!client_open(&c, a.device));
+		charge_now(&c, 90 * MB, 0);
+		CHILD(false);
+	}
+	EXPECT_TRUE(EVENTUALLY(waiters(a.device) == 1));
+	begin(&w, &b, 15 * MB, 0);		/* behind the second child */
+	kill(pid[1], SIGKILL);
+	reap(pid[1]);
+	EXPECT_EQ(0, end(&w));
+	begin(&w, &b, 50 * MB, 0);
+	kill(pid[0], SIGKILL);
+	reap(pid[0]);
+	EXPECT_EQ(0, end(&w));
+	EXPECT_EQ(0, waiters(a.device));
+	device_remove(a.device);
+}
+
+TEST(what_ends_the_client_ends_its_wait_for_memory)
+{
+	struct client a = client_new(waiting_device(9000000)), b = client_new(a.device);
+	struct waiter w;
+
+	EXPECT_EQ(0, charge_now(&a, 80 * MB, 0));
+	begin(&w, &b, 50 * MB, 0);
+	device_remove(a.device);
+	EXPECT_EQ(-ENODEV, end(&w));
+	EXPECT_EQ(-ENODEV, charge_now(&b, 1, 0));
+}
+
+static int interrupted_by(int flags)
+{
+	struct client a = client_new(waiting_device(9000000)), b = client_new(a.device);
+	struct gpushare_stats s;
+	struct waiter w;
+
+	EXPECT_EQ(0, charge_now(&a, 80 * MB, 0));
+	begin(&w, &b, 50 * MB, 0);
+	pthread_kill(w.thread, SIGUSR1);
+	if (flags & SA_RESTART) {
+		nap(50);
+		EXPECT_EQ(0, stats(a.fd, GPUSHARE_STATS_CLIENT, 0, b.id, &s));
+		EXPECT_EQ(1, s.mem_waiters);
+		EXPECT_EQ(0, memory(&a, GPUSHARE_MEM_UNCHARGE, 40 * MB, NULL));
+	}
+	end(&w);
+	device_remove(a.device);
+	return w.result;
+}
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+TEST(a_signal_ends_a_wait_for_memory_as_its_handler_says)
+{
+	struct sigaction sa = { .sa_handler = nothing };
+
+	ONLY_MODULE("calls that a signal ends: the library waits for the daemon");
+	sigaction(SIGUSR1, &sa, NULL);
+	EXPECT_EQ(-EINTR, interrupted_by(0));
+	sa.sa_flags = SA_RESTART;
+	sigaction(SIGUSR1, &sa, NULL);
+	EXPECT_EQ(0, interrupted_by(SA_RESTART));
+}
+
+TEST(flags_of_memory_are_checked)
+{
+	struct client a = client_new(waiting_device(1000));
+	static const struct { uint32_t op, flags; } wrong[] = {
+		{ GPUSHARE_MEM_CHARGE, 8 }, { GPUSHARE_MEM_CHARGE, GPUSHARE_MEM_REFUSED },
+		{ GPUSHARE_MEM_CHARGE, GPUSHARE_MEM_NONBLOCK },
+		{ GPUSHARE_MEM_CHARGE, GPUSHARE_MEM_WAIT | GPUSHARE_MEM_REFUSED |
+		  GPUSHARE_MEM_NONBLOCK },
+		{ GPUSHARE_MEM_UNCHARGE, GPUSHARE_MEM_WAIT },
+		{ GPUSHARE_MEM_SWAP_OUT, GPUSHARE_MEM_WAIT },
+		{ GPUSHARE_MEM_SWAP_IN, GPUSHARE_MEM_WAIT },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct gpushare_memory m = { .size = sizeof(m), .op = wrong[i].op,
+			.flags = wrong[i].flags };
+
+		EXPECT_EQ(-EINVAL, arb_call(a.fd, GPUSHARE_MEMORY, &m));
+	}
+	/* Nobody has anything that could be given back. */
+	EXPECT_EQ(-ENOMEM, charge_now(&a, 10, GPUSHARE_MEM_REFUSED));
+	device_remove(a.device);
 }
 
 TEST(describe_answers_with_workers)

@@ -39,13 +39,13 @@ TEST(set_and_get)
 	struct gpushare_share s = { .mask = GPUSHARE_SHARE_ALL, .weight = 250,
 		.class = GPUSHARE_CLASS_LATENCY, .min_permille = 100, .max_us = 50000,
 		.period_us = 200000, .burst_us = 10000, .mem_max = 3000, .mem_high = 2000,
-		.mem_min = 1000 };
+		.mem_min = 1000, .mem_full = GPUSHARE_FULL_WAIT, .mem_wait_us = 7000 };
 
 	EXPECT_EQ(-ENOENT, get(&s, 1ULL << 40, 0));
 	s = (struct gpushare_share){ .mask = GPUSHARE_SHARE_ALL, .weight = 250,
 		.class = GPUSHARE_CLASS_LATENCY, .min_permille = 100, .max_us = 50000,
 		.period_us = 200000, .burst_us = 10000, .mem_max = 3000, .mem_high = 2000,
-		.mem_min = 1000 };
+		.mem_min = 1000, .mem_full = GPUSHARE_FULL_WAIT, .mem_wait_us = 7000 };
 	EXPECT_EQ(0, set(&s, path));
 	ASSERT_EQ(0, get(&s, id, 0));
 	EXPECT_EQ(id, s.group);
@@ -59,6 +59,8 @@ TEST(set_and_get)
 	EXPECT_EQ(3000, s.mem_max);
 	EXPECT_EQ(2000, s.mem_high);
 	EXPECT_EQ(1000, s.mem_min);
+	EXPECT_EQ(GPUSHARE_FULL_WAIT, s.mem_full);
+	EXPECT_EQ(7000, s.mem_wait_us);
 	EXPECT_EQ(cg_id(CGROOT), s.parent);
 	EXPECT_STREQ("/share-set", s.path);
 

@@ -155,6 +155,18 @@ int gpushare_memory(struct gpushare *handle, uint32_t op, uint64_t bytes,
 		    struct gpushare_memory *result);
 
 /*
+ * Charge @bytes, and where the settings say so (mem.full=wait) wait until they are there,
+ * as long as they allow; elsewhere it is gpushare_memory(). Call it before allocating.
+ * @flags is 0, or GPUSHARE_MEM_REFUSED: the device refused what was charged before, and
+ * that was given back (GPUSHARE_MEM_UNCHARGE); then it waits until others gave back
+ * something, or is -ENOMEM where nothing waits. -ENOMEM; -ETIMEDOUT: not in all its time;
+ * -EINTR: a signal with a handler that doesn't restart calls (SA_RESTART) ended the
+ * wait. Other threads' calls go on meanwhile; another that waits, too, waits behind it.
+ */
+int gpushare_memory_wait(struct gpushare *handle, uint32_t flags, uint64_t bytes,
+			 struct gpushare_memory *result);
+
+/*
  * Describe the kernel that runs next, see struct gpushare_describe; @size is
  * filled in. @kernel->workers says how many workers may be resident (0: no
  * limit). -ERANGE: one work-group needs more than a compute unit has.

@@ -194,6 +194,7 @@ struct gpushare_client_page {
 #define GPUSHARE_FEAT_DISCOVERY	(1ULL << 4)	/* devices appear by themselves */
 #define GPUSHARE_FEAT_BELL	(1ULL << 5)	/* clients ask by a doorbell (the daemon) */
 #define GPUSHARE_FEAT_KEEPS	(1ULL << 6)	/* what is set outlives the arbiter (the daemon) */
+#define GPUSHARE_FEAT_MEM_WAIT	(1ULL << 7)	/* charges may wait: mem_full, MEM_WAIT */
 
 /*
  * GPUSHARE_VERSION: who answers. Needs nothing, changes nothing.
@@ -274,6 +275,16 @@ struct gpushare_wait {
 };
 
 /*
+ * What becomes of a charge that doesn't fit, where the client says MEM_WAIT: it is
+ * refused, or it waits. A device says it for all (FAIL is its default), a share for its
+ * group and those below; with ABOVE, a share's default, the next group above says it, and
+ * at last the device. So it is with the time that a charge may wait.
+ */
+#define GPUSHARE_FULL_ABOVE	0	/* of shares */
+#define GPUSHARE_FULL_FAIL	1
+#define GPUSHARE_FULL_WAIT	2
+
+/*
  * GPUSHARE_MEMORY: account device memory of the client. CHARGE and UNCHARGE
  * count what it allocates and frees; SWAP_OUT and SWAP_IN move bytes between
  * what is on the device and what was moved away from it. Moving the data is
@@ -291,17 +302,35 @@ struct gpushare_wait {
  * what is charged is what clients say, and the device itself refuses the rest.
  * @available_bytes is what fits without passing the capacity.
  *
+ * A CHARGE with MEM_WAIT that doesn't fit waits, where mem_full says so, until others
+ * gave back enough, for mem_wait_us at most. Those that wait are served in the order in
+ * which they came; but what is no more than a group's part of the device, by weights, is
+ * had at once. It doesn't begin to wait, and is refused, if it couldn't be had were all
+ * others gone; if those who wait would wait for each other for ever, of whom the last to
+ * come is refused; or if too many wait. A signal ends the wait with EINTR (or the
+ * call is restarted, which goes on with the same wait). Documentation/memory.md says
+ * all of it. With REFUSED the client says that what it was granted before the device
+ * itself has refused, and that it has given it back: then it waits until somebody gave
+ * back something, too, and keeps its place and its time. (With the daemon the wait is
+ * that of the connection which asks: it ends when that is closed. It may be another one
+ * of the client's process, that names the client by the message's set.)
+ *
  * ENOMEM: a limit on the way to the root, or the device's capacity, would be
  * passed (@limit_group says whose; NO_LIMIT is nobody's: the kernel itself is
- * short of memory). ERANGE: more is given back, or moved, than the client has.
+ * short of memory). ETIMEDOUT: it still would, after all the time that it may wait.
+ * EBUSY: the client waits already. ERANGE: more is given back, or moved, than the
+ * client has.
  */
+#define GPUSHARE_MEM_WAIT	0x1	/* flags, CHARGE only */
+#define GPUSHARE_MEM_REFUSED	0x2	/* with WAIT */
+#define GPUSHARE_MEM_NONBLOCK	0x4	/* with WAIT: EAGAIN if it would wait, and it doesn't */
 #define GPUSHARE_MEM_CHARGE	1
 #define GPUSHARE_MEM_UNCHARGE	2
 #define GPUSHARE_MEM_SWAP_OUT	3
 #define GPUSHARE_MEM_SWAP_IN	4
 struct gpushare_memory {
 	__u32 size;
-	__u32 flags;			/* 0 */
+	__u32 flags;			/* GPUSHARE_MEM_WAIT, _REFUSED, _NONBLOCK */
 	__u32 op;
 	__u32 reserved;
 	__aligned_u64 bytes;
@@ -343,7 +372,9 @@ struct gpushare_describe {
 #define GPUSHARE_SHARE_MEM_MAX	(1U << 4)
 #define GPUSHARE_SHARE_MEM_HIGH	(1U << 5)
 #define GPUSHARE_SHARE_MEM_MIN	(1U << 6)
-#define GPUSHARE_SHARE_ALL	0x7fU
+#define GPUSHARE_SHARE_MEM_FULL	(1U << 7)
+#define GPUSHARE_SHARE_MEM_WAIT	(1U << 8)
+#define GPUSHARE_SHARE_ALL	0x1ffU
 
 /*
  * GPUSHARE_SHARE_SET: give a cgroup a share, or change it. The cgroup is named
@@ -422,6 +453,9 @@ struct gpushare_share {
 	__u32 kind;			/* out: GPUSHARE_GROUP_* */
 	char path[256];			/* out */
 	__aligned_u64 tenant;		/* out: see there */
+	__aligned_u64 mem_wait_us;	/* 0: as above it, the default; 1000..86400000000 */
+	__u32 mem_full;			/* GPUSHARE_FULL_*, default ABOVE */
+	__u32 reserved;			/* 0 */
 };
 
 /* Kinds of devices. */
@@ -457,7 +491,9 @@ struct gpushare_share {
 #define GPUSHARE_DEV_CAPACITY	(1U << 8)	/* units .. mem_bytes */
 #define GPUSHARE_DEV_LATENCY	(1U << 9)
 #define GPUSHARE_DEV_OVERSUB	(1U << 10)	/* oversubscribe */
-#define GPUSHARE_DEV_ALL	0x7ffU
+#define GPUSHARE_DEV_MEM_FULL	(1U << 11)
+#define GPUSHARE_DEV_MEM_WAIT	(1U << 12)
+#define GPUSHARE_DEV_ALL	0x1fffU
 
 /*
  * GPUSHARE_DEVICE_ADD: add a device by @key and @kind; what @mask doesn't name
@@ -507,6 +543,9 @@ struct gpushare_device {
 	__u32 holders;			/* out */
 	__u32 oversubscribe;		/* 1: mem_bytes may be passed, see MEMORY; default 0 */
 	char key[GPUSHARE_KEY_MAX];
+	__aligned_u64 mem_wait_us;	/* 1000..86400000000, default 60000000 */
+	__u32 mem_full;			/* GPUSHARE_FULL_FAIL, the default, or _WAIT */
+	__u32 reserved;			/* 0 */
 };
 
 /*
@@ -562,6 +601,12 @@ struct gpushare_stats {
 	__u32 workers;
 	char comm[16];			/* a client */
 	__aligned_u64 part;		/* a client: its tenant's part of @group, 0: none */
+	__aligned_u64 mem_waits;	/* charges that had to wait */
+	__aligned_u64 mem_wait_ns;	/* for how long, those that do now included */
+	__aligned_u64 mem_wanted;	/* what they wait for now */
+	__aligned_u64 mem_crossed;	/* of mem_denied: those who wait would have for ever */
+	__u32 mem_waiters;		/* clients that wait for memory */
+	__u32 reserved;			/* 0 */
 };
 
 /*

@@ -194,5 +194,7 @@ const struct gs_command gs_device_command = {
 	"  latency=TIME             target of waits, bounds the slice\n"
 	"  workers=equal|profile    how workers are divided, with several seats\n"
 	"  units= unit-threads= unit-registers= unit-local= bandwidth= memory=   its capacity\n"
-	"  oversubscribe=0|1        may memory be passed, if clients move some out when asked\n",
+	"  oversubscribe=0|1        may memory be passed, if clients move some out when asked\n"
+	"  mem.full=fail|wait       is an allocation that doesn't fit refused (fail), or does it wait?\n"
+	"  mem.wait=TIME            for so long at most (60s); groups may say otherwise of both\n",
 };

@@ -165,6 +165,9 @@ void gs_group_state(const struct gs_view *view, const struct gs_rate *rate, size
 		n += snprintf(state + n, size - n, "%swaiting %u", n ? ", " : "", waits);
 	if (idle && n < size)
 		n += snprintf(state + n, size - n, "%sidle %u", n ? ", " : "", idle);
+	if (on->stats.mem_waiters && n < size)
+		n += snprintf(state + n, size - n, "%smem-wait %u", n ? ", " : "",
+			      on->stats.mem_waiters);
 	if (on->stats.mem_denied && n < size)
 		snprintf(state + n, size - n, "%smem-deny %llu", n ? ", " : "",
 			 (unsigned long long)on->stats.mem_denied);
@@ -271,7 +274,7 @@ static void limit_json(struct gs_json *j, const char *key, uint64_t value)
 
 void gs_share_json(struct gs_json *j, const struct gpushare_share *s)
 {
-	char class[GS_VALUE];
+	char class[GS_VALUE], full[GS_VALUE];
 	const struct gs_prop *p;
 
 	gs_json_array(j, "set");
@@ -289,6 +292,9 @@ void gs_share_json(struct gs_json *j, const struct gpushare_share *s)
 	limit_json(j, "memory_max", s->mem_max);
 	limit_json(j, "memory_high", s->mem_high);
 	gs_json_unsigned(j, "memory_min", s->mem_min);
+	gs_share_format(s, gs_prop_find(gs_share_props, "mem.full"), full);
+	gs_json_string(j, "memory_full", full);
+	gs_json_unsigned(j, "memory_wait_usec", s->mem_wait_us);
 	gs_json_scaled(j, "entitled", s->entitled_permille, 3);
 	gs_json_unsigned(j, "clients", s->clients);
 }
@@ -313,6 +319,11 @@ void gs_stats_json(struct gs_json *j, const struct gpushare_stats *s)
 	gs_json_unsigned(j, "memory_peak", s->mem_peak);
 	gs_json_unsigned(j, "memory_swapped", s->mem_swapped);
 	gs_json_unsigned(j, "memory_denied", s->mem_denied);
+	gs_json_unsigned(j, "memory_waits", s->mem_waits);
+	gs_json_unsigned(j, "memory_waited_usec", s->mem_wait_ns / 1000);
+	gs_json_unsigned(j, "memory_wanted", s->mem_wanted);
+	gs_json_unsigned(j, "memory_waiters", s->mem_waiters);
+	gs_json_unsigned(j, "memory_crossed", s->mem_crossed);
 	gs_json_object(j, "pressure");
 	gs_json_object(j, "some");
 	for (i = 0; i < 3; i++)
@@ -386,9 +397,9 @@ void gs_devices_json(struct gs_json *j, const struct gs_view *view)
 
 			gs_device_format(d, p, value);
 			if (!strcmp(p->name, "policy") || !strcmp(p->name, "quota") ||
-			    !strcmp(p->name, "workers"))
+			    !strcmp(p->name, "workers") || !strcmp(p->name, "mem.full"))
 				gs_json_string(j, p->json, value);
-			else if (!strcmp(p->name, "memory"))
+			else if (!strcmp(p->name, "memory") || !strcmp(p->name, "mem.wait"))
 				gs_json_unsigned(j, p->json, *(const uint64_t *)member);
 			else
 				gs_json_unsigned(j, p->json, *(const uint32_t *)member);

@@ -61,6 +61,13 @@ static const struct figure counter_figures[] = {
 	STATS("periods", "Periods of its max", COUNTER, periods),
 	STATS("throttled_periods", "Of those, in which it was reached", COUNTER, throttled),
 	STATS("memory_denied", "Memory charges refused", COUNTER, mem_denied),
+	STATS("memory_waits", "Memory charges that had to wait", COUNTER, mem_waits),
+	STATS("memory_wait_seconds", "Time that these waited", COUNTER_NS, mem_wait_ns),
+	STATS("memory_wanted_bytes", "Memory that is waited for", GAUGE, mem_wanted),
+	{ "memory_waiters", "Clients that wait for it", GAUGE, true,
+	  offsetof(struct gpushare_stats, mem_waiters) },
+	STATS("memory_crossed", "Charges refused as they would have waited for each other", COUNTER,
+	      mem_crossed),
 	STATS("memory_bytes", "Device memory charged", GAUGE, mem_current),
 	STATS("memory_peak_bytes", "The most that was charged", GAUGE, mem_peak),
 	STATS("memory_swapped_bytes", "Memory moved away from the device", GAUGE, mem_swapped),
@@ -82,6 +89,8 @@ static const struct figure share_figures[] = {
 	SHARE64("memory_max_bytes", "Memory limit", GAUGE_LIMIT, mem_max),
 	SHARE64("memory_high_bytes", "Memory beyond which it moves out first", GAUGE_LIMIT, mem_high),
 	SHARE64("memory_min_bytes", "Memory up to which it is spared", GAUGE_LIMIT, mem_min),
+	SHARE64("memory_wait_limit_seconds", "How long memory is waited for, 0: as above it says",
+		GAUGE_US, mem_wait_us),
 };
 
 static const struct figure device_figures[] = {
@@ -103,6 +112,7 @@ static const struct figure device_figures[] = {
 		 GAUGE_MEGA, bandwidth_mbps),
 	DEVICE64("memory_capacity_bytes", "Its memory, 0: unknown", GAUGE, mem_bytes),
 	DEVICE32("oversubscribe", "1: more may be charged than it has", GAUGE, oversubscribe),
+	DEVICE64("memory_wait_limit_seconds", "How long memory is waited for", GAUGE_US, mem_wait_us),
 };
 
 static const struct figure client_figures[] = {
@@ -330,6 +340,8 @@ static void write_groups(FILE *out, const struct metrics *m)
 			label(out, "tenant", text, false);
 			gs_share_format(&g->on[d].share, gs_prop_find(gs_share_props, "class"), text);
 			label(out, "class", text, false);
+			gs_share_format(&g->on[d].share, gs_prop_find(gs_share_props, "mem.full"), text);
+			label(out, "memory_full", text, false);
 			set_label(out, g->all.mask | g->on[d].share.mask);
 			fputs("} 1\n", out);
 		}
@@ -359,6 +371,8 @@ static void write_devices(FILE *out, const struct metrics *m)
 		label(out, "quota", text, false);
 		gs_device_format(info, gs_prop_find(gs_device_props, "workers"), text);
 		label(out, "workers", text, false);
+		gs_device_format(info, gs_prop_find(gs_device_props, "mem.full"), text);
+		label(out, "memory_full", text, false);
 		fputs("} 1\n", out);
 	}
 	EACH(f, counter_figures) {

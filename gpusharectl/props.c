@@ -15,6 +15,8 @@ enum kind {
 	KIND_MIN,
 	KIND_BYTES,		/* u64 */
 	KIND_US,		/* u32 */
+	KIND_WAIT,		/* u64, us */
+	KIND_FULL,
 	KIND_POLICY,
 	KIND_QUOTA,
 	KIND_WORKERS,
@@ -34,6 +36,10 @@ const struct gs_prop gs_share_props[] = {
 	SHARE("mem.high", "MemoryHigh", "memory_high", "SIZE, PCT% or max", MEM_HIGH, KIND_BYTES,
 	      mem_high),
 	SHARE("mem.min", "MemoryMin", "memory_min", "SIZE or PCT%", MEM_MIN, KIND_BYTES, mem_min),
+	SHARE("mem.full", "MemoryFull", "memory_full", "fail or wait", MEM_FULL, KIND_FULL,
+	      mem_full),
+	SHARE("mem.wait", "MemoryWait", "memory_wait_usec", "TIME, 1ms..86400s", MEM_WAIT, KIND_WAIT,
+	      mem_wait_us),
 	{ 0 },
 };
 
@@ -64,6 +70,10 @@ const struct gs_prop gs_device_props[] = {
 	DEVICE("memory", "Memory", "memory_bytes", "SIZE", CAPACITY, KIND_BYTES, mem_bytes),
 	DEVICE("oversubscribe", "Oversubscribe", "oversubscribe", "0 or 1", OVERSUB, KIND_UNSIGNED,
 	       oversubscribe),
+	DEVICE("mem.full", "MemoryFull", "memory_full", "fail or wait", MEM_FULL, KIND_FULL,
+	       mem_full),
+	DEVICE("mem.wait", "MemoryWait", "memory_wait_usec", "TIME, 1ms..86400s", MEM_WAIT, KIND_WAIT,
+	       mem_wait_us),
 	{ 0 },
 };
 
@@ -71,6 +81,7 @@ static const char *const classes[] = { "batch", "latency", "idle", NULL };
 static const char *const policies[] = { "fair", "fcfs", "rr", NULL };
 static const char *const quotas[] = { "rollover", "elastic", "history", "naive", NULL };
 static const char *const workers[] = { "equal", "profile", NULL };
+static const char *const fulls[] = { "default", "fail", "wait", NULL };
 static const char *const kinds[] = { "unknown", "gpu", "mig", "cpu", "other", NULL };
 
 static const char *word_of(const char *const *words, uint32_t value)
@@ -175,6 +186,13 @@ static int parse_bytes(const char *s, uint64_t mem_bytes, uint64_t *bytes)
 	return 0;
 }
 
+static int parse_wait(const char *s, uint64_t *us)
+{
+	int rc = gs_parse_us(s, us);
+
+	return !rc && (*us < 1000 || *us > 86400000000) ? -ERANGE : rc;
+}
+
 /* 8GB, 8GiB */
 static bool is_long_unit(const char *value)
 {
@@ -222,6 +240,12 @@ int gs_share_parse(struct gpushare_share *share, const struct gs_prop *prop, con
 	case KIND_CLASS:
 		rc = value_of(classes, value, member);
 		break;
+	case KIND_FULL:
+		rc = value_of(fulls, value, member);
+		break;
+	case KIND_WAIT:
+		rc = parse_wait(value, member);
+		break;
 	case KIND_MAX:
 		rc = parse_max(value, share);
 		break;
@@ -254,7 +278,8 @@ int gs_device_parse(struct gpushare_device *device, const struct gs_prop *prop, 
 	if (!*value || !strcmp(value, "default")) {
 		gs_device_defaults(&plain);
 		memcpy(member, (const char *)&plain + prop->offset,
-		       prop->kind == KIND_BYTES ? sizeof(uint64_t) : sizeof(uint32_t));
+		       prop->kind == KIND_BYTES || prop->kind == KIND_WAIT ? sizeof(uint64_t) :
+		       sizeof(uint32_t));
 		device->mask |= prop->mask;
 		return 0;
 	}
@@ -267,6 +292,12 @@ int gs_device_parse(struct gpushare_device *device, const struct gs_prop *prop, 
 		break;
 	case KIND_WORKERS:
 		rc = value_of(workers, value, member);
+		break;
+	case KIND_FULL:
+		rc = value_of(fulls, value, member);
+		break;
+	case KIND_WAIT:
+		rc = parse_wait(value, member);
 		break;
 	case KIND_BYTES:
 		rc = gs_parse_bytes(value, &v);
@@ -304,6 +335,15 @@ static void format_max(const struct gpushare_share *share, char *value)
 	}
 }
 
+/* 0 is a share's own: what stands above it says it. */
+static void format_wait(char *value, uint64_t us)
+{
+	if (us)
+		gs_format_us(value, us);
+	else
+		strcpy(value, "default");
+}
+
 void gs_share_format(const struct gpushare_share *share, const struct gs_prop *prop, char *value)
 {
 	const void *member = (const char *)share + prop->offset;
@@ -320,6 +360,12 @@ void gs_share_format(const struct gpushare_share *share, const struct gs_prop *p
 		break;
 	case KIND_BYTES:
 		gs_format_bytes(value, *(const uint64_t *)member);
+		break;
+	case KIND_FULL:
+		strcpy(value, word_of(fulls, *(const uint32_t *)member));
+		break;
+	case KIND_WAIT:
+		format_wait(value, *(const uint64_t *)member);
 		break;
 	default:
 		sprintf(value, "%u", *(const uint32_t *)member);
@@ -343,6 +389,12 @@ void gs_device_format(const struct gpushare_device *device, const struct gs_prop
 	case KIND_BYTES:
 		gs_format_bytes(value, *(const uint64_t *)member);
 		break;
+	case KIND_FULL:
+		strcpy(value, word_of(fulls, *(const uint32_t *)member));
+		break;
+	case KIND_WAIT:
+		format_wait(value, *(const uint64_t *)member);
+		break;
 	case KIND_US:
 		gs_format_us(value, *(const uint32_t *)member);
 		break;
@@ -356,6 +408,7 @@ void gs_device_defaults(struct gpushare_device *device)
 	*device = (struct gpushare_device){
 		.size = sizeof(*device), .kind = GPUSHARE_KIND_OTHER, .seats = 1,
 		.slice_us = 2000, .linger_us = 200, .grace_us = 100000, .epoch_us = 100000,
+		.mem_full = GPUSHARE_FULL_FAIL, .mem_wait_us = 60000000,
 	};
 }
 
@@ -378,6 +431,10 @@ void gs_share_copy(struct gpushare_share *share, const struct gpushare_share *fr
 		share->mem_high = from->mem_high;
 	if (mask & GPUSHARE_SHARE_MEM_MIN)
 		share->mem_min = from->mem_min;
+	if (mask & GPUSHARE_SHARE_MEM_FULL)
+		share->mem_full = from->mem_full;
+	if (mask & GPUSHARE_SHARE_MEM_WAIT)
+		share->mem_wait_us = from->mem_wait_us;
 }
 
 bool gs_share_same(const struct gpushare_share *a, const struct gpushare_share *b, uint32_t mask)

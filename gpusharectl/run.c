@@ -31,10 +31,11 @@
 
 /* The first options are properties, in this order. */
 static const char *const property_options[] = {
-	"weight", "class", "max", "min", "mem.max", "mem.high", "mem.min",
+	"weight", "class", "max", "min", "mem.max", "mem.high", "mem.min", "mem.full",
+	"mem.wait",
 };
 
-enum { OPT_DEVICE = 7, OPT_NAME, OPT_SLICE, OPT_REPORT };
+enum { OPT_DEVICE = 9, OPT_NAME, OPT_SLICE, OPT_REPORT };
 
 static const struct gs_option options[] = {
 	{ "weight", "N", "1..10000, against its siblings", 'w' },
@@ -44,6 +45,8 @@ static const struct gs_option options[] = {
 	{ "mem", "SIZE", "at most so much of its memory", 'm' },
 	{ "mem-high", "SIZE", "above it, memory is moved away first", 0 },
 	{ "mem-min", "SIZE", "below it, memory isn't moved away", 0 },
+	{ "mem-full", "WAY", "memory that isn't free: fail or wait", 0 },
+	{ "mem-wait", "TIME", "how long to wait for it at most", 0 },
 	{ "device", "DEV", "for this device only; without it for all", 'd' },
 	{ "name", "NAME", "of the new group", 0 },
 	{ "slice", "TARGET", "make the cgroup below this one, not below ours", 0 },

@@ -244,6 +244,10 @@ static void show_counters(const struct gs_group_on *on)
 	printf(", peak %s", gs_bytes(a, s->mem_peak));
 	printf(", moved away %s, %llu refused\n", gs_bytes(a, s->mem_swapped),
 	       (unsigned long long)s->mem_denied);
+	printf("  %-11s %llu, for %s; ", "mem. waits", (unsigned long long)s->mem_waits,
+	       gs_time(a, s->mem_wait_ns));
+	printf("now %u for %s; %llu would have waited for each other\n", s->mem_waiters,
+	       gs_bytes(a, s->mem_wanted), (unsigned long long)s->mem_crossed);
 	printf("  %-11s some avg10=%u.%02u avg60=%u.%02u avg300=%u.%02u\n", "pressure",
 	       s->some_avg[0] / 100, s->some_avg[0] % 100, s->some_avg[1] / 100,
 	       s->some_avg[1] % 100, s->some_avg[2] / 100, s->some_avg[2] % 100);
@@ -355,6 +359,8 @@ const struct gs_command gs_set_command = {
 	"  mem.max=SIZE|PCT%|max    more is refused (mem= is short for it)\n"
 	"  mem.high=SIZE|PCT%|max   above it, its memory is moved away first\n"
 	"  mem.min=SIZE|PCT%        its memory isn't moved away below it\n"
+	"  mem.full=fail|wait       an allocation that doesn't fit is refused, or waits\n"
+	"  mem.wait=TIME            for so long at most; both: as the group above, or the device, says\n"
 	"An empty value, or \"default\", is as if it were never set.\n",
 };
 

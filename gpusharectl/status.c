@@ -65,9 +65,13 @@ static void show_device(const struct gs_ctl *ctl, const struct gs_view *before,
 	       d->seats, d->seats == 1 ? "" : "s");
 	if (before->nr_devices)
 		printf("busy %s; ", gs_permille(c, gs_device_busy(before, now, i)));
-	printf("%u client%s, %u running, %u waiting; memory %s/%s\n", d->clients,
+	printf("%u client%s, %u running, %u waiting; memory %s/%s", d->clients,
 	       d->clients == 1 ? "" : "s", d->holders, d->waiters, gs_bytes(a, s->mem_current),
 	       gs_bytes(b, d->mem_bytes ? d->mem_bytes : GPUSHARE_NO_LIMIT));
+	if (s->mem_waiters)
+		printf(", %u wait%s for %s", s->mem_waiters, s->mem_waiters == 1 ? "s" : "",
+		       gs_bytes(a, s->mem_wanted));
+	putchar('\n');
 }
 
 static void show_clients(const struct gs_ctl *ctl, const struct gs_view *before,
@@ -94,7 +98,7 @@ static void show_clients(const struct gs_ctl *ctl, const struct gs_view *before,
 		gs_table_cell(&t, "%d", c->pid);
 		gs_table_cell(&t, "%s", c->comm);
 		gs_table_cell(&t, "%u", c->device);
-		gs_table_cell(&t, "%s", gs_state_name(c->state));
+		gs_table_cell(&t, "%s%s", gs_state_name(c->state), c->mem_wanted ? ", mem-wait" : "");
 		gs_table_cell(&t, "%s", gs_time(a, c->now_ns > c->since_ns ?
 						c->now_ns - c->since_ns : 0));
 		gs_table_cell(&t, "%s", before->nr_devices ? gs_permille(a, rate.used) : "-");

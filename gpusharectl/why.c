@@ -85,6 +85,41 @@ static void tell_holders(struct why *w, const struct gpushare_stats *c)
 		       others == 1 ? "s" : "");
 }
 
+/* What it wants, for how long, and who has most of what there is. */
+static void tell_memory(struct why *w, const struct gpushare_stats *c)
+{
+	const struct gs_device_view *d = gs_view_device(&w->now, c->device);
+	const struct gpushare_stats *h, *most = NULL;
+	char a[GS_AMOUNT], b[GS_AMOUNT];
+	unsigned int others = 0;
+	size_t i;
+
+	if (!c->mem_wanted)
+		return;
+	for (i = 0; i < w->now.nr_clients; i++) {
+		h = &w->now.clients[i];
+		if (h->device != c->device || h->id == c->id)
+			continue;
+		others += !!h->mem_wanted;
+		if (h->mem_current && (!most || h->mem_current > most->mem_current))
+			most = h;
+	}
+	reason(w, "memory-wait", "it waits for %s of memory, and has waited %s for memory in all; "
+	       "it goes on when others give back enough, or is refused after its mem.wait",
+	       gs_bytes(a, c->mem_wanted), gs_time(b, c->mem_wait_ns));
+	if (d)
+		reason(w, "memory-wait", "the device has %s, %s of it are in use",
+		       gs_bytes(a, d->info.mem_bytes ? d->info.mem_bytes : GPUSHARE_NO_LIMIT),
+		       gs_bytes(b, d->stats.mem_current));
+	if (most)
+		reason(w, "memory-wait", "pid %d (%s, in %s) has most of it of those that you may see: "
+		       "%s%s", most->pid, most->comm, path_of(w, most->group),
+		       gs_bytes(a, most->mem_current), most->mem_wanted ? ", and waits for more" : "");
+	if (others)
+		reason(w, "memory-wait", "%u other client%s wait%s for memory, too", others,
+		       others == 1 ? "" : "s", others == 1 ? "s" : "");
+}
+
 /* What is set on the way to the root. */
 static void tell_limits(struct why *w, const struct gpushare_stats *c)
 {
@@ -147,6 +182,7 @@ static void tell_client(struct why *w, const struct gpushare_stats *c)
 		gs_print_safe(stdout, d ? d->info.key : "a device");
 		printf(": %s for %s\n", gs_state_name(c->state), gs_time(a, since));
 	}
+	tell_memory(w, c);
 	if (c->state & GPUSHARE_WAITING)
 		tell_holders(w, c);
 	else if (c->state & GPUSHARE_GONE)

@@ -8,10 +8,13 @@ def counters: { usage_usec: ["gpu_seconds_total", 1e6], wait_usec: ["wait_second
 	late: ["late_yields_total", 1], overruns: ["overruns_total", 1], periods: ["periods_total", 1],
 	throttled: ["throttled_periods_total", 1], memory_current: ["memory_bytes", 1],
 	memory_peak: ["memory_peak_bytes", 1], memory_swapped: ["memory_swapped_bytes", 1],
-	memory_denied: ["memory_denied_total", 1] };
+	memory_denied: ["memory_denied_total", 1], memory_waits: ["memory_waits_total", 1],
+	memory_waited_usec: ["memory_wait_seconds_total", 1e6], memory_wanted: ["memory_wanted_bytes", 1],
+	memory_waiters: ["memory_waiters", 1], memory_crossed: ["memory_crossed_total", 1] };
 def share: { weight: ["weight", 1], max_usec: ["max_seconds", 1e6], period_usec: ["period_seconds", 1e6],
 	burst_usec: ["burst_seconds", 1e6], min: ["min_ratio", 1], memory_max: ["memory_max_bytes", 1],
 	memory_high: ["memory_high_bytes", 1], memory_min: ["memory_min_bytes", 1],
+	memory_wait_usec: ["memory_wait_limit_seconds", 1e6],
 	entitled: ["entitled_ratio", 1], clients: ["clients", 1] };
 def device: { seats: ["seats", 1], slice_usec: ["slice_seconds", 1e6], linger_usec: ["linger_seconds", 1e6],
 	grace_usec: ["grace_seconds", 1e6], kill_usec: ["kill_seconds", 1e6], epoch_usec: ["epoch_seconds", 1e6],
@@ -19,7 +22,7 @@ def device: { seats: ["seats", 1], slice_usec: ["slice_seconds", 1e6], linger_us
 	unit_registers: ["unit_registers", 1], unit_local_bytes: ["unit_local_bytes", 1],
 	bandwidth_mbps: ["bandwidth_bytes_per_second", 1e-6], memory_bytes: ["memory_capacity_bytes", 1],
 	oversubscribe: ["oversubscribe", 1], clients: ["clients", 1], waiters: ["waiters", 1],
-	holders: ["holders", 1] };
+	memory_wait_usec: ["memory_wait_limit_seconds", 1e6], holders: ["holders", 1] };
 def client: { progress: ["progress", 1], busy_usec: ["busy_seconds", 1e6], unscheduled: ["unscheduled", 1],
 	workers: ["workers", 1], since_usec: ["state_seconds", 1e6] };
 
@@ -43,13 +46,14 @@ def wanted: $status[0] |
 	{ series: "gpushare_callers_turned_away_total", value: .turned_away },
 	{ series: "gpushare_settings_unkept", value: (if .unkept_errno == 0 then 0 else 1 end) },
 	(.devices[] | "gpu=\"\(.device)\"" as $l |
-		figures("device"; $l; counters + device; ["device", "key", "kind", "policy", "quota", "workers"]),
-		info("gpushare_device_info{\($l)"; { key, kind, policy, quota, workers })),
+		figures("device"; $l; counters + device; ["device", "key", "kind", "policy", "quota", "workers",
+			"memory_full"]),
+		info("gpushare_device_info{\($l)"; { key, kind, policy, quota, workers, memory_full })),
 	(.groups[] | . as $g | ($g | keys[] | select(IN("path", "id", "parent", "kind", "tenant", "all_devices",
 		"devices") | not) | { lost: "group: \(.) is nowhere" }),
 		($g.devices[] | "gpu=\"\(.device)\",cgroup=\"\($g.path)\"" as $l |
-			figures("cgroup"; $l; counters + share; ["device", "key", "set", "class"]),
-			info("gpushare_cgroup_info{\($l)"; { class } + ($g | { id, parent, kind, tenant }) +
+			figures("cgroup"; $l; counters + share; ["device", "key", "set", "class", "memory_full"]),
+			info("gpushare_cgroup_info{\($l)"; { class, memory_full } + ($g | { id, parent, kind, tenant }) +
 				{ set: ($g.all_devices.set + .set | unique | sort | join(",")) }))),
 	(.clients[] | . as $c | "gpu=\"\(.device)\",client=\"\(.client)\"" as $l |
 		figures("client"; $l; counters + client; ["client", "device", "group", "pid", "uid", "comm", "state"]),

@@ -2,7 +2,9 @@
 /*
  * Device memory: charged before it is allocated, given back when it is freed, or
  * when its context goes. What the arbiter refuses is CUDA_ERROR_OUT_OF_MEMORY, and
- * the driver isn't asked. The figures that a program sees are those of its limit,
+ * the driver isn't asked. Where the settings say so (mem.full=wait) an allocation waits
+ * until it may be had, and if the driver refuses it then, until others have given back
+ * something. The figures that a program sees are those of its limit,
  * where that is tighter than the device.
  *
  * Charged is what was asked for: pitched memory with its pitch, arrays by their
@@ -50,6 +52,11 @@ static struct entry **bucket_of(enum kind kind, uint64_t handle)
 	return &buckets[(handle + kind) * 0x9e3779b97f4a7c15ull >> 52];
 }
 
+static bool is_refusal(int err)
+{
+	return err == -ENOMEM || err == -ETIMEDOUT || err == -EINTR;
+}
+
 /* True: the arbiter lets us, or there is none. */
 static bool charge(struct gs_device *dev, uint64_t bytes)
 {
@@ -62,6 +69,32 @@ static void uncharge(struct gs_device *dev, uint64_t bytes)
 	if (dev && dev->budget.share && bytes)
 		gpushare_memory(dev->budget.share, GPUSHARE_MEM_UNCHARGE, bytes, NULL);
 }
+
+/* As charge(), and it may wait: for what a program allocates. No lock is held. */
+static bool may_have(struct gs_device *dev, uint64_t bytes)
+{
+	return !dev || !dev->budget.share || !bytes ||
+	       !is_refusal(gpushare_memory_wait(dev->budget.share, 0, bytes, NULL));
+}
+
+/* The driver has no room. True: that may be over, and it is charged again; else it isn't. */
+static bool may_try_again(struct gs_device *dev, uint64_t bytes)
+{
+	uncharge(dev, bytes);
+	return dev && dev->budget.share && bytes &&
+	       !gpushare_memory_wait(dev->budget.share, GPUSHARE_MEM_REFUSED, bytes, NULL);
+}
+
+/*
+ * With @dev charged with @bytes: @r by @call. If it fails nothing is charged any more.
+ */
+#define TRY(r, dev, bytes, call) do {						\
+	r = call;								\
+	while (r == CUDA_ERROR_OUT_OF_MEMORY && may_try_again(dev, bytes))	\
+		r = call;							\
+	if (r && r != CUDA_ERROR_OUT_OF_MEMORY)					\
+		uncharge(dev, bytes);						\
+} while (0)
 
 /* The lock is held. */
 static void put(struct entry *e)
@@ -333,12 +366,12 @@ static uint64_t present(void)
 	uint64_t bytes = bytes_wanted;						\
 	CUresult r;								\
 										\
-	if (!charge(dev, bytes))						\
+	if (!may_have(dev, bytes))						\
 		return CUDA_ERROR_OUT_OF_MEMORY;				\
-	r = call;								\
-	if (r || !(out))							\
+	TRY(r, dev, bytes, call);						\
+	if (!r && !(out))							\
 		uncharge(dev, bytes);						\
-	else									\
+	else if (!r)								\
 		enter(kind, (uint64_t)(uintptr_t)*(out), bytes, dev, present(), 0); \
 	return r;								\
 } while (0)
@@ -365,15 +398,13 @@ HOOK(cuMemAllocManaged, CUdeviceptr *ptr, size_t size, unsigned int flags)
 	uint64_t bytes = (uint64_t)width * height, all;				\
 	CUresult r;								\
 										\
-	if (!charge(dev, bytes))						\
+	if (!may_have(dev, bytes))						\
 		return CUDA_ERROR_OUT_OF_MEMORY;				\
-	r = REAL(cuMemAllocPitch##suffix)(ptr, pitch, width, height, element);	\
-	if (r) {								\
-		uncharge(dev, bytes);						\
+	TRY(r, dev, bytes, REAL(cuMemAllocPitch##suffix)(ptr, pitch, width, height, element)); \
+	if (r)									\
 		return r;							\
-	}									\
 	all = (uint64_t)*pitch * height;					\
-	if (all > bytes && !charge(dev, all - bytes)) {				\
+	if (all > bytes && !may_have(dev, all - bytes)) {			\
 		REAL(cuMemFree##suffix)(*ptr);					\
 		uncharge(dev, bytes);						\
 		return CUDA_ERROR_OUT_OF_MEMORY;				\
@@ -539,12 +570,10 @@ HOOK(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t size,
 				gs_device_of(prop->location.id) : NULL;
 	CUresult r;
 
-	if (!charge(dev, size))
+	if (!may_have(dev, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = REAL(cuMemCreate)(handle, size, prop, flags);
-	if (r)
-		uncharge(dev, size);
-	else
+	TRY(r, dev, size, REAL(cuMemCreate)(handle, size, prop, flags));
+	if (!r)
 		enter(ALLOCATION, *handle, size, dev, 0, 0);
 	return r;
 }

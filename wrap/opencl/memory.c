@@ -2,8 +2,10 @@
 /*
  * Device memory, charged to the group. An object is made first and given back
  * if it can't be charged, so that the driver's own errors come first, as they
- * would without us. What lies in another object's memory costs nothing; what
- * belongs to a context of several devices is charged to each of them.
+ * would without us. Where the settings say so (mem.full=wait) it waits until it may be
+ * charged: most drivers take the memory when an object is first used. What lies in another
+ * object's memory costs nothing; what belongs to a context of several devices is charged
+ * to each of them.
  */
 #include <stdlib.h>
 
@@ -57,7 +59,7 @@ static bool charge(struct memory *m, cl_context context)
 		device = gs_device_of(ids[i]);
 		if (!device || has_device(m, device))
 			continue;
-		ok = !gpushare_memory(device->budget.share, GPUSHARE_MEM_CHARGE, m->bytes, NULL);
+		ok = !gpushare_memory_wait(device->budget.share, 0, m->bytes, NULL);
 		if (ok)
 			m->devices[m->n++] = device;
 	}

@@ -5,8 +5,8 @@ cuda-test-needs := $(O)/cuda/libcuda.so.1 $(O)/cpucuda/libcuda.so.1 $(O)/gpushar
 cuda-test = $(call program,tests/wrap/cuda/$(1),tests/wrap/cuda/$(1).c $(cuda-test-bed),\
 	-L$(O)/cuda -l:libcuda.so.1 -Wl$(comma)-rpath$(comma)'$$$$ORIGIN/../../../cuda' \
 	$(O)/lib/libgpushare.a -lpthread -ldl,$(cuda-test-needs))
-$(foreach t,captures cut gate late link memory seats tenants tickets variables,$(call cuda-test,$(t)))
-tests-y += $(addprefix $(O)/tests/wrap/cuda/,captures cut gate late link memory seats tickets variables) \
+$(foreach t,captures cut gate late link memory seats tenants tickets variables waits,$(call cuda-test,$(t)))
+tests-y += $(addprefix $(O)/tests/wrap/cuda/,captures cut gate late link memory seats tickets variables waits) \
 	tests/wrap/cuda/abi.sh
 
 $(O)/tests/wrap/cuda/slow-start.so: $(call pic-objs,tests/wrap/cuda/slow-start.c)

@@ -3,7 +3,9 @@
  * What only shows with the layer: look COMMAND...
  *	extensions		those offered that would pass it by
  *	child			what OPENCL_LAYERS a child has, after the first call
- *	allocate MIB...		tries buffers of these sizes, keeps them, prints the errors
+ *	allocate MIB...		tries buffers of these sizes, keeps them, prints the errors;
+ *				"free" gives back the first, "hold" waits for the end of the
+ *				standard input
  *	fail			prints how a launch ends, as asked and as told, and the next one
  *	address			launches by a function that it asked for by name
  *	many N			launches that it doesn't wait for, with events that it never
@@ -54,6 +56,12 @@ static void allocate(int n, char **sizes)
 		if (!strcmp(sizes[i], "free")) {
 			must(clReleaseMemObject(first));
 			first = NULL;
+			continue;
+		}
+		if (!strcmp(sizes[i], "hold")) {
+			fflush(stdout);
+			while (getchar() != EOF)
+				;
 			continue;
 		}
 		m = clCreateBuffer(context, CL_MEM_READ_WRITE, (size_t)atoi(sizes[i]) << 20, NULL,

@@ -45,7 +45,7 @@ $(O)/tests/wrap/opencl/bench: tests/wrap/opencl/bench $(addprefix $(O)/, \
 		gpushared/gpushared lib/gpushare/libgpushare-opencl.so)
 	$(Q)printf '#!/bin/sh\nexec %s/tests/wrap/opencl/bench\n' "$(CURDIR)" >$@; chmod +x $@
 bench-y += opencl:$(O)/tests/wrap/opencl/bench
-tests-y += $(addprefix tests/wrap/opencl/,kept.sh threads.sh il.sh ends.sh)
+tests-y += $(addprefix tests/wrap/opencl/,kept.sh threads.sh il.sh ends.sh memory.sh)
 alone-y += tests/wrap/opencl/modes.sh tests/wrap/opencl/layer.sh tests/wrap/opencl/programs.sh
 # Not in `make check`: PoCL 3.1 may hang in workers (see wrap/opencl/workers.c).
 full-y += tests/wrap/opencl/stops.sh

@@ -66,7 +66,7 @@ extern const struct gs_command gs_status_command, gs_list_command, gs_show_comma
 	gs_set_command, gs_reset_command, gs_device_command, gs_run_command, gs_top_command,
 	gs_monitor_command, gs_record_command, gs_plot_command, gs_why_command,
 	gs_apply_command, gs_save_command, gs_gate_command, gs_doctor_command, gs_metrics_command,
-	gs_account_command, gs_usage_command, gs_hook_command,
+	gs_account_command, gs_usage_command, gs_hook_command, gs_web_command,
 	gs_completion_command, gs_version_command, gs_help_command;
 
 /* All commands, ended by NULL. */
@@ -105,6 +105,7 @@ int gs_check_kept(struct gs_ctl *ctl, const char *subject);
 
 /* The JSON object of a command's answer: its schema is "gpushare.NAME/1". */
 void gs_answer_begin(struct gs_json *j, const struct gs_ctl *ctl, const char *name);
+void gs_answer_begin_in(struct gs_json *j, const struct gs_ctl *ctl, const char *name, FILE *out);
 
 bool gs_stopped(void);		/* since gs_catch_stop(): SIGINT, SIGTERM or SIGHUP came */
 void gs_catch_stop(void);

@@ -17,7 +17,7 @@ const struct gs_command *const gs_commands[] = {
 	&gs_reset_command, &gs_device_command, &gs_run_command, &gs_top_command,
 	&gs_why_command, &gs_monitor_command, &gs_record_command, &gs_plot_command,
 	&gs_apply_command, &gs_save_command, &gs_gate_command, &gs_metrics_command,
-	&gs_account_command, &gs_usage_command, &gs_hook_command,
+	&gs_account_command, &gs_usage_command, &gs_hook_command, &gs_web_command,
 	&gs_doctor_command,
 	&gs_completion_command, &gs_version_command, &gs_help_command, NULL,
 };
@@ -202,12 +202,17 @@ int gs_check_kept(struct gs_ctl *ctl, const char *subject)
 
 void gs_answer_begin(struct gs_json *j, const struct gs_ctl *ctl, const char *name)
 {
+	gs_answer_begin_in(j, ctl, name, stdout);
+}
+
+void gs_answer_begin_in(struct gs_json *j, const struct gs_ctl *ctl, const char *name, FILE *out)
+{
 	char schema[64];
 	struct timespec ts;
 
 	snprintf(schema, sizeof(schema), "gpushare.%s/1", name);
 	clock_gettime(CLOCK_REALTIME, &ts);
-	gs_json_begin(j, stdout, ctl->pretty);
+	gs_json_begin(j, out, ctl->pretty);
 	gs_json_object(j, NULL);
 	gs_json_string(j, "schema", schema);
 	if (ctl->arbiter)

@@ -22,7 +22,7 @@ enum { OPT_TEXTFILE, OPT_LISTEN, OPT_FORMAT, OPT_MOST, OPT_CLIENTS };
 
 static const struct gs_option options[] = {
 	{ "textfile", "FILE", "replace this file, for node_exporter's collector", 0 },
-	{ "listen", "PORT", "answer http://127.0.0.1:PORT/metrics until stopped", 0 },
+	{ "listen", "PORT", "answer http://127.0.0.1:PORT/metrics until stopped; or ADDRESS:PORT", 0 },
 	{ "format", "FORMAT", "openmetrics or prometheus", 'f' },
 	{ "max-groups", "N", "leave out groups beyond so many (1000)", 0 },
 	{ "clients", NULL, "also a series of each figure for each client", 'c' },
@@ -468,29 +468,36 @@ static unsigned int what_of(const struct metrics *m)
 	return GS_VIEW_GROUPS | (m->clients ? GS_VIEW_CLIENTS : 0);
 }
 
-/* For the HTTP side: the metrics as they are now, or NULL. */
-static char *answer(void *arg, bool openmetrics, size_t *size)
+/* For the HTTP side: the metrics as they are now. */
+static bool answer(void *arg, const struct gs_http_request *request, struct gs_http_reply *reply)
 {
 	struct metrics m = *(struct metrics *)arg;
-	char *text = NULL;
 	FILE *out;
-	int rc;
 
-	m.openmetrics = openmetrics;
-	rc = gs_view_take(m.ctl, &m.view, what_of(&m));
-	if (rc) {
-		/* The next one tries anew: the arbiter may have come back. */
-		gs_transport_close(m.ctl->arbiter);
-		m.ctl->arbiter = NULL;
-		return NULL;
-	}
-	out = open_memstream(&text, size);
+	if (strcmp(request->path, "/metrics"))
+		return false;
+	m.openmetrics = request->openmetrics;
+	reply->type = m.openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
+		"text/plain; version=0.0.4; charset=utf-8";
+	out = gs_view_take(m.ctl, &m.view, what_of(&m)) ? NULL :
+		open_memstream(&reply->text, &reply->size);
 	if (out) {
 		write_all(out, &m);
-		fclose(out);
+		if (!fclose(out)) {
+			gs_view_free(&m.view);
+			return true;
+		}
+		free(reply->text);
+		reply->text = NULL;
 	}
+	/* The next one tries anew: the arbiter may have come back. */
 	gs_view_free(&m.view);
-	return text;
+	gs_leave_arbiter(m.ctl);
+	reply->status = 503;
+	reply->type = "text/plain; charset=utf-8";
+	reply->constant = "no arbiter answers\n";
+	reply->size = strlen(reply->constant);
+	return true;
 }
 
 static int take_options(struct metrics *m)
@@ -514,7 +521,10 @@ static int run_metrics(struct gs_ctl *ctl, int argc, char **argv)
 {
 	const char *file = ctl->values[OPT_TEXTFILE] ? ctl->values[OPT_TEXTFILE] : "-";
 	struct metrics m = { .ctl = ctl };
-	uint64_t port;
+	const struct gs_http http = {
+		.name = "metrics", .path = "/metrics", .any_host = true, .connections = 16,
+		.answer = answer, .arg = &m,
+	};
 	int rc;
 
 	(void)argc;
@@ -523,13 +533,11 @@ static int run_metrics(struct gs_ctl *ctl, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (ctl->values[OPT_LISTEN]) {
-		if (gs_parse_unsigned(ctl->values[OPT_LISTEN], 65535, &port))
-			return gs_usage(ctl, "--listen=%s: a port", ctl->values[OPT_LISTEN]);
 		rc = gs_connect(ctl);
 		if (rc)
 			return rc;
 		gs_catch_stop();
-		return gs_http_serve(port, answer, &m);
+		return gs_http_serve(&http, ctl->values[OPT_LISTEN]);
 	}
 	rc = gs_view_take(ctl, &m.view, what_of(&m));
 	if (rc)

@@ -49,6 +49,8 @@ bool gs_pci_key(const char *text, char key[GPUSHARE_KEY_MAX]);
 
 /* Connects, and takes devices and what @what asks for: 0, or an exit status, and said why. */
 int gs_view_take(struct gs_ctl *ctl, struct gs_view *view, unsigned int what);
+/* All of it, as status --json has it; in status.c. @device: of groups this one alone. */
+void gs_status_json(struct gs_ctl *ctl, const struct gs_view *view, uint32_t device, FILE *out);
 void gs_view_free(struct gs_view *view);
 
 /* A tenant's part of a group, which can't be given a share. */

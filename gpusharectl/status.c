@@ -145,10 +145,23 @@ static int status_text(struct gs_ctl *ctl, const struct gs_view *before, const s
 	return 0;
 }
 
+void gs_status_json(struct gs_ctl *ctl, const struct gs_view *view, uint32_t device, FILE *out)
+{
+	struct gs_json j;
+
+	gs_answer_begin_in(&j, ctl, "status", out);
+	gs_json_string(&j, "arbiter", gs_transport_path(ctl->arbiter));
+	gs_json_unsigned(&j, "turned_away", gs_transport_turned_away(ctl->arbiter));
+	gs_json_unsigned(&j, "unkept_errno", (uint64_t)gs_unkept(ctl));
+	gs_devices_json(&j, view);
+	gs_groups_json(&j, view, device);
+	gs_clients_json(&j, view);
+	gs_json_end(&j);
+}
+
 static int run_status(struct gs_ctl *ctl, int argc, char **argv)
 {
 	struct gs_view before, now;
-	struct gs_json j;
 	uint32_t device;
 	int rc;
 
@@ -160,14 +173,7 @@ static int run_status(struct gs_ctl *ctl, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (ctl->json) {
-		gs_answer_begin(&j, ctl, "status");
-		gs_json_string(&j, "arbiter", gs_transport_path(ctl->arbiter));
-		gs_json_unsigned(&j, "turned_away", gs_transport_turned_away(ctl->arbiter));
-		gs_json_unsigned(&j, "unkept_errno", (uint64_t)gs_unkept(ctl));
-		gs_devices_json(&j, &now);
-		gs_groups_json(&j, &now, device);
-		gs_clients_json(&j, &now);
-		gs_json_end(&j);
+		gs_status_json(ctl, &now, device, stdout);
 	} else {
 		rc = status_text(ctl, &before, &now, device);
 	}

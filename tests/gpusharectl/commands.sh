@@ -8,7 +8,7 @@ gives 2; complains '^usage: gpusharectl'
 gives 0 help; says 'commands:'
 gives 0 --version; says '^gpusharectl [0-9.]+$'; gives 0 -V; gives 0 list --version; says '^gpusharectl [0-9.]+$'
 gives 0 --help; says 'commands:'
-for c in status list show set reset device run top why monitor record plot apply save metrics account usage hook \
+for c in status list show set reset device run top why monitor record plot apply save metrics account usage hook web \
 	doctor completion version help; do
 	gives 0 help $c; says "^usage: gpusharectl $c"
 	gives 0 $c --help; says "^usage: gpusharectl $c"

@@ -109,6 +109,8 @@ struct device {
 	void (*hook)(void *arg, uint64_t steps);
 	void *hook_arg;
 	uint64_t hook_every;
+	/* called for each access to global memory that went well; for tests */
+	void (*touched)(const struct thread *t, const struct insn *i, uint64_t addr, uint32_t size);
 };
 extern struct device dev;
 

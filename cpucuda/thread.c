@@ -290,6 +290,8 @@ static uint8_t *memory_at(struct thread *t, const struct insn *i, uint64_t addr,
 			     (unsigned long long)addr);
 		return NULL;
 	}
+	if (dev.touched && i)
+		dev.touched(t, i, addr, size);
 	return p;
 }
 

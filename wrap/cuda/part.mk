@@ -2,7 +2,7 @@
 # The libcuda wrapper: everything that it needs is in it, but the C library, and
 # nothing but CUDA's names shows.
 cuda-c := $(sort $(wildcard wrap/cuda/*.c)) $(wildcard wrap/launch/*.c)
-cuda-xform := $(sort $(wildcard xform/ptx/*.c)) xform/common.c xform/reserved.c
+cuda-xform := $(sort $(wildcard xform/ptx/*.c xform/maps/*.c)) xform/common.c xform/reserved.c
 cuda-xform += $(addprefix xform/flow/,graph.c waits.c)
 cuda-xform += $(addprefix xform/fatbin/,fatbin.c lz4.c zstd.c)
 cuda-objs := $(call pic-objs,$(cuda-c) $(cuda-xform)) $(O)/pic/wrap/cuda/entry.o
@@ -12,7 +12,7 @@ cflags-wrap/cuda := -I$(O)/wrap/cuda -fno-semantic-interposition $(ulib-tsan)
 # What was transformed is kept on disk under a key that names the transformer: by its
 # sources, as nobody remembers to count up a number.
 cuda-xform-id := $(O)/wrap/cuda/xform_id.h
-$(cuda-xform-id): $(sort $(wildcard xform/ptx/*.[ch] xform/flow/*.[ch] xform/include/*.h)) xform/common.c xform/reserved.c
+$(cuda-xform-id): $(sort $(wildcard xform/ptx/*.[ch] xform/flow/*.[ch] xform/maps/*.[ch] xform/include/*.h)) xform/common.c xform/reserved.c
 	$(Q)mkdir -p $(@D)
 	$(Q)cat $^ | sha256sum | sed 's/^\([0-9a-f]*\).*/#define GS_XFORM_ID "\1"/' >$@
 $(O)/pic/wrap/cuda/image.o: $(cuda-xform-id)

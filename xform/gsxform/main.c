@@ -31,6 +31,7 @@ static const char usage[] =
 	"  -b, --beside         PTX: a shadow, to be loaded beside the original\n"
 	"  -c, --cap=KERNEL=N   at most N registers for the variants of this kernel\n"
 	"  -p, --parameters     show the kernels' parameters, too\n"
+	"      --maps           PTX: show which memory a part of the blocks writes and reads\n"
 	"  -D, -I, -U, -cl-...  build options of the OpenCL C files\n"
 	"  -M, --macro=X[=Y]    the OpenCL compiler defines X (as Y); !X: it doesn't\n"
 	"  -s, --summary        only how many kernels can be cut in which mode\n"
@@ -115,6 +116,33 @@ static void show_parameters(FILE *out, const struct gsx_kernel *k)
 	}
 }
 
+static void show_way(FILE *out, const char *what, const struct gsx_way *w)
+{
+	fprintf(out, "%s %s", what, gsx_map_class_name(w->class));
+	if (w->text)
+		fprintf(out, " (%s: %s)", gsx_map_reason_name(w->reason), w->text);
+}
+
+static void show_maps(FILE *out, const struct gsx_kernel *k)
+{
+	uint32_t i;
+
+	if (k->maps.whole.text)
+		fprintf(out, "      not to be spread (%s): %s\n",
+			gsx_map_reason_name(k->maps.whole.reason), k->maps.whole.text);
+	if (k->maps.elsewhere.text)
+		fprintf(out, "      reads elsewhere (%s): %s\n",
+			gsx_map_reason_name(k->maps.elsewhere.reason), k->maps.elsewhere.text);
+	for (i = 0; i < k->maps.n; i++) {
+		const struct gsx_map *m = &k->maps.map[i];
+
+		fprintf(out, "      %5u %5u ", m->offset, m->size);
+		show_way(out, "writes", &m->writes);
+		show_way(out, ", reads", &m->reads);
+		fprintf(out, "\n");
+	}
+}
+
 static void show_kernel(struct command *c, const struct gsx_kernel *k)
 {
 	uint32_t i, m;
@@ -140,6 +168,8 @@ static void show_kernel(struct command *c, const struct gsx_kernel *k)
 	}
 	if (c->parameters)
 		show_parameters(c->report, k);
+	if (c->opt.maps)
+		show_maps(c->report, k);
 }
 
 static void count(struct command *c, const struct gsx_kernel *k)
@@ -406,6 +436,7 @@ int main(int argc, char **argv)
 		{ "cap", required_argument, NULL, 'c' },
 		{ "macro", required_argument, NULL, 'M' },
 		{ "parameters", no_argument, NULL, 'p' },
+		{ "maps", no_argument, NULL, 'a' },
 		{ "summary", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -434,6 +465,8 @@ int main(int argc, char **argv)
 			c.output = optarg;
 		else if (o == 'p')
 			c.parameters = true;
+		else if (o == 'a')
+			c.opt.maps = true;
 		else if (o == 's')
 			c.summary = true;
 		else if (o == '?')

@@ -109,6 +109,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gsmaps.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -253,6 +255,7 @@ struct gsx_kernel {
 	/* of a shadow: those that it and what it calls name, into gsx_result.variables */
 	const uint32_t *variables;
 	uint32_t n_variables;
+	struct gsx_maps maps;	/* see gsmaps.h; only if asked for */
 };
 
 #define GSX_TABLE	"gsx_variables"	/* and a number, see struct gsx_options.part */
@@ -303,6 +306,7 @@ struct gsx_options {
 	const struct gsx_text *linked;
 	uint32_t n_linked;
 	bool shadow;		/* the result is loaded beside the original */
+	bool maps;		/* find what kernels write and read: struct gsx_kernel.maps */
 	uint32_t part;		/* which of those that it's linked from: the table's number */
 	size_t max_memory;	/* 0: 64 MiB and 64 times the input */
 };

@@ -247,6 +247,8 @@ int report_kernel(struct job *j, struct gsx_kernel *k, struct plan *p)
 	err = by_flow(&r, f, facts, p);
 	if (!err)
 		err = params(j, f, k);
+	if (!err && j->opt->maps)
+		err = maps_find(j, p->function, k);
 	if (err)
 		return err;
 	refuse(&r, GSX_NOT_ASKED, ALL & ~j->opt->modes, f->line, "this mode wasn't asked for");

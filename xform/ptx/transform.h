@@ -66,6 +66,8 @@ int report_kernel(struct job *j, struct gsx_kernel *k, struct plan *p);
 /* pointers.c: which parameters are addresses; flags[n_params], more into *kernel_flags */
 int pointers_find(const struct ptx_module *m, const struct ptx_function *f, uint32_t *flags,
 		  uint32_t *kernel_flags);
+/* maps.c: which bytes its blocks write and read, into k->maps; 0 or -ENOMEM */
+int maps_find(struct job *j, uint32_t function, struct gsx_kernel *k);
 /* rewrite.c: the copies of device functions and entries that the plans ask for */
 void write_variants(struct job *j, const struct gsx_kernel *kernels);
 /* shadow.c: what a shadow shares with its original, and its text but for the variants */

@@ -13,6 +13,49 @@
 
 #define HOLD_MEMORY	(8ul << 20)
 
+static bool holds_for_way(const struct gsx_way *w)
+{
+	return w->class < GSX_MAP_CLASSES && w->reason < GSX_MAP_REASONS &&
+	       !w->text == (w->class <= GSX_MAP_AFFINE) && !w->reason == !w->text;
+}
+
+/* Ranges of a launch with any arguments: said, or a reason. */
+static bool holds_for_ranges(const struct gsx_kernel *k, const struct gsx_map *m, bool writes,
+			     const struct gsx_shape *s)
+{
+	struct gsx_range range[3];
+	struct gsx_ranges r = { .range = range, .cap = 3 };
+	int err = gsx_map_ranges(&k->maps, m, writes, s, 1, 20, &r);
+	uint32_t i;
+
+	if ((writes ? m->writes : m->reads).class != GSX_MAP_AFFINE)
+		return err == -EINVAL;
+	for (i = 0; !err && i < r.n && i < 3; i++)
+		if (!range[i].bytes || !range[i].rows || !range[i].pitch != (range[i].rows == 1))
+			return false;
+	return err ? err == -ERANGE && r.why : r.n <= 3;
+}
+
+static bool holds_for_maps(const struct gsx_kernel *k)
+{
+	static uint8_t params[1 << 16];
+	struct gsx_shape s = { { 7, 3, 2 }, { 33, 2, 1 }, params, k->param_bytes };
+	uint32_t i;
+
+	if (!params[0])
+		for (i = 0; i < sizeof(params); i++)	/* small numbers, and some big ones */
+			params[i] = i % 4 ? 0xff * !(i * 7 % 31) : 1 + i * 5 % 200;
+	if (s.param_bytes > sizeof(params))
+		s.param_bytes = sizeof(params);
+	for (i = 0; i < k->maps.n; i++)
+		if (!holds_for_way(&k->maps.map[i].writes) ||
+		    !holds_for_way(&k->maps.map[i].reads) ||
+		    !holds_for_ranges(k, &k->maps.map[i], true, &s) ||
+		    !holds_for_ranges(k, &k->maps.map[i], false, &s))
+			return false;
+	return holds_for_way(&k->maps.whole) && holds_for_way(&k->maps.elsewhere);
+}
+
 static bool holds_for_kernel(const struct gsx_kernel *k)
 {
 	uint32_t i, refused = 0;
@@ -25,7 +68,8 @@ static bool holds_for_kernel(const struct gsx_kernel *k)
 	for (i = 0; i < GSX_MODES; i++)
 		if (!k->variant[i] != !(k->modes & GSX_BIT(i)))
 			return false;
-	return k->name && (refused | k->modes) == GSX_ALL_MODES && !(refused & k->modes);
+	return k->name && (refused | k->modes) == GSX_ALL_MODES && !(refused & k->modes) &&
+	       holds_for_maps(k);
 }
 
 static bool holds_for_result(const char *text, size_t len, const struct gsx_result *r)
@@ -92,7 +136,8 @@ static bool shadow_holds(const char *text, size_t len)
 
 static bool holds(const char *text, size_t len)
 {
-	struct gsx_options opt = { .modes = GSX_ALL_MODES, .max_memory = HOLD_MEMORY };
+	struct gsx_options opt = { .modes = GSX_ALL_MODES, .max_memory = HOLD_MEMORY,
+				   .maps = true };
 	struct gsx_result r;
 	int err = gsx_ptx_transform(text, len, &opt, &r);
 	bool ok;

@@ -10,10 +10,14 @@ $(call program,tests/cpucuda/cut-test,tests/cpucuda/cut-test.c tests/cpucuda/cut
 	$(O)/tests/corpus/cuda.a)
 tests-y += $(O)/tests/cpucuda/cut-test
 
-$(call program,tests/cpucuda/maps-test,tests/cpucuda/maps-test.c tests/cpucuda/cut.c \
-	tests/cpucuda/corpus.c,$(O)/cpucuda/exec.a $(O)/libgsxform.a $(corpus-whole) -lm,\
+$(call program,tests/cpucuda/maps-test,$(addprefix tests/cpucuda/,maps-test.c oracle.c cut.c \
+	corpus.c),$(O)/cpucuda/exec.a $(O)/libgsxform.a $(corpus-whole) -lm,\
 	$(O)/tests/corpus/cuda.a)
 tests-y += $(O)/tests/cpucuda/maps-test
+
+$(call program,tests/cpucuda/maps-random-test,$(addprefix tests/cpucuda/,maps-random-test.c \
+	oracle.c cut.c),$(O)/cpucuda/exec.a $(O)/libgsxform.a -lm)
+tests-y += $(O)/tests/cpucuda/maps-random-test
 
 # The instructions one by one.
 cpucuda-unit = $(call program,tests/cpucuda/$(1),$(addprefix tests/cpucuda/,$(1).c unit.c),\

@@ -51,20 +51,47 @@ static bool only_from(const struct map_build *b, uint32_t block, uint32_t up)
 	return true;
 }
 
-/*
- * Whoever comes to @up comes to @block behind it: before the function's end, and before the
- * end of a round, of each loop that both are in.
- */
-static bool comes_behind(const struct map_build *b, uint32_t block, uint32_t up)
+/* An edge is the way back in a loop that has @block in it. */
+static bool ends_round(const struct map_build *b, uint32_t from, uint32_t to, uint32_t block)
 {
 	uint32_t l;
 
+	if (!map_above(&b->down, to, from))
+		return false;
+	for (l = b->loop_of[block]; l != MAP_NONE && b->loop[l].head != to; l = b->loop[l].parent)
+		;
+	return l != MAP_NONE;
+}
+
+/*
+ * Whoever comes to @up comes to @block behind it: before the function's end, and before the
+ * end of a round of each loop that @block is in.
+ */
+static bool comes_behind(struct map_build *b, uint32_t block, uint32_t up)
+{
+	uint32_t depth = 0, x, k, to;
+	const struct map_block *at;
+
 	if (!map_above(&b->up, block, up))
 		return false;
-	for (l = b->loop_of[block]; l != MAP_NONE; l = b->loop[l].parent)
-		if (map_in_loop(b, up, l) && (b->loop[l].latch == MAP_NONE ||
-					      !map_above(&b->down, block, b->loop[l].latch)))
-			return false;
+	if (b->loop_of[block] == MAP_NONE)
+		return true;
+	b->round++;
+	b->stack[depth++] = up;
+	b->mark[up] = b->round;
+	while (depth) {
+		x = b->stack[--depth];
+		at = &b->g->blocks[x];
+		for (k = 0; k < at->n_edges; k++) {
+			to = b->g->edges[at->edge + k];
+			if (ends_round(b, x, to, block) || ++b->steps > MAP_STEPS)
+				return false;
+			if (to == block || b->mark[to] == b->round)
+				continue;
+			b->mark[to] = b->round;
+			b->stack[depth++] = to;
+		}
+	}
 	return true;
 }
 

@@ -152,7 +152,8 @@ static bool leave(struct groups *s, struct task *t, int v)
 		t->row[k++] = t->row[i];
 	}
 	t->n_rows = k;
-	if (uses > 1)
+	/* several may each be suited by another number, and none by all */
+	if (uses > 1 && t->span[v].lo < t->span[v].hi)
 		s->exact = false;
 	return true;
 }
@@ -351,11 +352,12 @@ static void put_range(struct gsx_ranges *out, int64_t begin, uint64_t bytes, uin
 		      uint64_t rows)
 {
 	struct gsx_range *last = out->n ? &out->range[out->n - 1] : NULL;
+	int64_t end = begin + (int64_t)bytes;
 
 	if (rows == 1 && last && last->rows == 1 && begin >= last->begin &&
 	    begin <= last->begin + (int64_t)last->bytes) {
-		if (begin + bytes > last->begin + last->bytes)
-			last->bytes = begin + bytes - last->begin;
+		if (end > last->begin + (int64_t)last->bytes)
+			last->bytes = end - last->begin;
 		return;
 	}
 	if (rows == 1 && last && last->bytes == bytes && begin > last->begin &&
@@ -366,7 +368,7 @@ static void put_range(struct gsx_ranges *out, int64_t begin, uint64_t bytes, uin
 		return;
 	}
 	if (out->n == out->cap) {
-		put_all(out, begin, begin + pitch * (rows - 1) + bytes);
+		put_all(out, begin, end + (int64_t)(pitch * (rows - 1)));
 		return;
 	}
 	out->range[out->n++] = (struct gsx_range){ begin, bytes, rows == 1 ? 0 : pitch, rows };

@@ -479,7 +479,7 @@ static void go(struct reader *r, const struct access *a, uint32_t stmt, uint32_t
 	if (way(r, map, write)->class > GSX_MAP_AFFINE)
 		return;
 	if (s->pred != PTX_NONE)
-		pred = value(r, &r->m->operands[s->pred], stmt, block);
+		pred = map_value(&r->b, r->m->operands[s->pred].ref - r->f->first_reg, stmt, block);
 	why = a->bytes ? map_access(&r->b, map, write, to->rest, a->bytes, block, pred, s->pred_not,
 				    &line) : GSX_MAP_OPERATION;
 	worsen(r, way(r, map, write), why ? GSX_MAP_UNPROVEN : GSX_MAP_AFFINE, why,

@@ -7,6 +7,10 @@
  * each step up goes to a block that it comes behind in any case, or to a branch that alone
  * leads to it.
  *
+ * What comes behind in any case, may do so in a later round of a loop. Then all ways out of
+ * the loop lead over it, and some to the next round don't; so the latch neither comes behind
+ * all that leads to it nor has one branch for it: the loop isn't exact, and that counts, too.
+ *
  * In the rounds of a loop behind the first, the conditions on the way from its head to its
  * latch, and of the branch back, held in the round before. With an exact chain these are
  * all, and if none of them can turn true again once it is false (ranges.c sees to that),
@@ -51,50 +55,6 @@ static bool only_from(const struct map_build *b, uint32_t block, uint32_t up)
 	return true;
 }
 
-/* An edge is the way back in a loop that has @block in it. */
-static bool ends_round(const struct map_build *b, uint32_t from, uint32_t to, uint32_t block)
-{
-	uint32_t l;
-
-	if (!map_above(&b->down, to, from))
-		return false;
-	for (l = b->loop_of[block]; l != MAP_NONE && b->loop[l].head != to; l = b->loop[l].parent)
-		;
-	return l != MAP_NONE;
-}
-
-/*
- * Whoever comes to @up comes to @block behind it: before the function's end, and before the
- * end of a round of each loop that @block is in.
- */
-static bool comes_behind(struct map_build *b, uint32_t block, uint32_t up)
-{
-	uint32_t depth = 0, x, k, to;
-	const struct map_block *at;
-
-	if (!map_above(&b->up, block, up))
-		return false;
-	if (b->loop_of[block] == MAP_NONE)
-		return true;
-	b->round++;
-	b->stack[depth++] = up;
-	b->mark[up] = b->round;
-	while (depth) {
-		x = b->stack[--depth];
-		at = &b->g->blocks[x];
-		for (k = 0; k < at->n_edges; k++) {
-			to = b->g->edges[at->edge + k];
-			if (ends_round(b, x, to, block) || ++b->steps > MAP_STEPS)
-				return false;
-			if (to == block || b->mark[to] == b->round)
-				continue;
-			b->mark[to] = b->round;
-			b->stack[depth++] = to;
-		}
-	}
-	return true;
-}
-
 static struct map_chain *chain_of(struct map_build *b, uint32_t block)
 {
 	struct map_chain *c = &b->chain[block];
@@ -119,7 +79,7 @@ static struct map_chain *chain_of(struct map_build *b, uint32_t block)
 		up = step_up(b, x);
 		c = &b->chain[x];
 		*c = b->chain[up];
-		if (comes_behind(b, x, up))
+		if (map_above(&b->up, x, up))
 			continue;
 		node = up == b->down.up[x] && only_from(b, x, up) ?
 		       b->condition(b, up, x, &contrary) : MAP_NONE;

@@ -152,7 +152,6 @@ struct map_build {
 
 	struct map_tree down, up;	/* dominators, and backwards from the end */
 	uint32_t *loop_of;		/* of each block, MAP_NONE: none */
-	uint32_t *mark, *stack, round;	/* for walks over blocks */
 	struct map_loop *loop;
 	uint32_t n_loops;
 	struct map_chain *chain;	/* of each block */

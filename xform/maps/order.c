@@ -234,7 +234,7 @@ void map_order(struct map_build *b)
 	uint32_t n = b->g->n + 1, *space = calloc(4 * ((size_t)n + 1), sizeof(*space));
 	struct walk w = { space, space + n, space + 2 * (size_t)n, space + 3 * (size_t)n, 0 };
 
-	b->loop_of = calloc(3 * (size_t)n, sizeof(*b->loop_of));
+	b->loop_of = calloc(n, sizeof(*b->loop_of));
 	b->chain = calloc(n, sizeof(*b->chain));
 	if (!space || !b->loop_of || !b->chain || !tree_make(&b->down, b->g->n) ||
 	    !tree_make(&b->up, b->g->n)) {
@@ -242,8 +242,6 @@ void map_order(struct map_build *b)
 		free(space);
 		return;
 	}
-	b->mark = b->loop_of + n;
-	b->stack = b->mark + n;
 	post_order(b->g, &w, b->g->n, true);
 	climb(b, &b->up, &w, true);
 	if (!b->lost)

@@ -74,15 +74,15 @@ static bool is_whole(enum ptx_type t)
 	return t >= PTX_T_B8 && t <= PTX_T_S64 && t != PTX_T_B128;
 }
 
-/* The n-th type among the modifiers, from the end. */
-static enum ptx_type type_of(const struct ptx_opcode *o, uint32_t back)
+/* The last type but one among the modifiers: what cvt makes. */
+static enum ptx_type type_made(const struct ptx_opcode *o)
 {
 	enum ptx_type t;
-	uint32_t i;
+	uint32_t i, n = 0;
 
 	for (i = o->n_mods; i-- > 0; ) {
 		t = ptx_type_of(o->mod[i].s, o->mod[i].len);
-		if (t != PTX_T_NONE && !back--)
+		if (t != PTX_T_NONE && ++n == 2)
 			return t;
 	}
 	return PTX_T_NONE;
@@ -161,7 +161,7 @@ static uint32_t from_param(struct reader *r, const struct ptx_stmt *s, const str
 			   uint32_t reg)
 {
 	const struct ptx_operand *at = ptx_arg(r->m, s, 1), *var;
-	enum ptx_type t = type_of(o, 0);
+	enum ptx_type t = o->type;
 	int place = place_in(r, ptx_arg(r->m, s, 0), reg);
 
 	if (!at || at->kind != PTX_ADDRESS || at->n_children != 1 || place < 0 || !is_whole(t))
@@ -176,7 +176,7 @@ static uint32_t from_param(struct reader *r, const struct ptx_stmt *s, const str
 
 static uint32_t conversion(struct reader *r, const struct ptx_opcode *o, uint32_t reg, uint32_t a)
 {
-	enum ptx_type to = type_of(o, 1), from = type_of(o, 0);
+	enum ptx_type to = type_made(o), from = o->type;
 	unsigned int wide = bits_of(r->m->regs[r->f->first_reg + reg].type);
 
 	if (!is_whole(to) || !is_whole(from) || ptx_has_mod(o, "sat"))
@@ -192,7 +192,7 @@ static uint32_t conversion(struct reader *r, const struct ptx_opcode *o, uint32_
 static uint32_t product(struct reader *r, const struct ptx_opcode *o, uint32_t a, uint32_t b,
 			uint32_t c, bool add)
 {
-	enum ptx_type t = type_of(o, 0);
+	enum ptx_type t = o->type;
 	unsigned int bits = bits_of(t);
 	uint32_t node;
 
@@ -219,7 +219,7 @@ static uint32_t comparison(struct reader *r, const struct ptx_stmt *s, const str
 	};
 	const struct ptx_operand *to = ptx_arg(r->m, s, 0), *p = ptx_arg(r->m, s, 3);
 	uint32_t stmt = s - r->m->stmts, a, b, node;
-	enum ptx_type t = type_of(o, 0);
+	enum ptx_type t = o->type;
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -247,7 +247,7 @@ static uint32_t comparison(struct reader *r, const struct ptx_stmt *s, const str
 static uint32_t logic(struct reader *r, const struct ptx_opcode *o, enum map_op bits,
 		      enum map_op pred, uint32_t a, uint32_t b)
 {
-	enum ptx_type t = type_of(o, 0);
+	enum ptx_type t = o->type;
 
 	if (t == PTX_T_PRED)
 		return pred == MAP_UNKNOWN ? map_unknown(&r->b, GSX_MAP_OPERATION) :
@@ -261,7 +261,7 @@ static uint32_t logic(struct reader *r, const struct ptx_opcode *o, enum map_op 
 static uint32_t plain(struct reader *r, const struct ptx_opcode *o, enum map_op op, uint32_t a,
 		      uint32_t b)
 {
-	enum ptx_type t = type_of(o, 0);
+	enum ptx_type t = o->type;
 
 	if (!is_whole(t) || ptx_has_mod(o, "sat") || ptx_has_mod(o, "cc") || ptx_has_mod(o, "relu"))
 		return map_unknown(&r->b, GSX_MAP_OPERATION);
@@ -345,7 +345,7 @@ static uint32_t computed(struct reader *r, const struct ptx_stmt *s, uint32_t bl
 	case PTX_OP_xor:
 		return logic(r, o, MAP_XOR, MAP_UNKNOWN, a, b);
 	default:	/* not */
-		return type_of(o, 0) == PTX_T_PRED ? map_make(&r->b, MAP_NOT, 1, false, a, 0) :
+		return o->type == PTX_T_PRED ? map_make(&r->b, MAP_NOT, 1, false, a, 0) :
 		       map_unknown(&r->b, GSX_MAP_OPERATION);
 	}
 }
@@ -382,11 +382,17 @@ static uint32_t condition(struct map_build *b, uint32_t from, uint32_t to, bool 
 static void definitions(struct reader *r, const struct ptx_operand *to, uint32_t stmt, bool maybe,
 			int depth)
 {
-	uint32_t i;
+	uint32_t i, type;
 
-	if (to->kind == PTX_REG)
+	if (to->kind == PTX_REG) {
+		/* nobody's address, nor a condition that is followed */
+		type = r->m->regs[to->ref].type;
+		if (type >= PTX_T_F16 && type <= PTX_T_F64)
+			return;
 		map_def(&r->b, to->ref - r->f->first_reg, stmt,
 			r->cfg.block_of[stmt - r->f->body], maybe);
+		return;
+	}
 	for (i = 0; depth < 2 && i < to->n_children; i++)
 		definitions(r, &r->m->operands[to->child + i], stmt, maybe, depth + 1);
 }
@@ -606,7 +612,7 @@ static void instruction(struct reader *r, uint32_t stmt)
 		other(r, o, s->line);
 		return;
 	}
-	a.bytes = ptx_type_size(type_of(o, 0));
+	a.bytes = o->bytes;
 	if (v && v->kind == PTX_VECTOR)
 		a.bytes *= v->n_children;
 	access(r, &a, stmt);

@@ -115,7 +115,8 @@ static int report(const char *name, double value, const char *unit, double targe
 
 int main(void)
 {
-	double all = 1e9, biggest = 1e9, all_words = 1e9, big_words = 1e9, mapped = 1e9, s, sw, sm, w;
+	double all = 1e9, biggest = 1e9, all_words = 1e9, big_words = 1e9, mapped = 1e9;
+	double s, sw, sm, w;
 	size_t i, bytes = 0, big = 0;
 	int k, rc;
 

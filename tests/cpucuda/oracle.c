@@ -12,7 +12,7 @@
 
 struct mem_block *oracle_buf[BUFS];
 
-/* What a block did to a byte of a buffer: as many bits as there are blocks, and one more. */
+/* What a block did to some bytes of the buffers, which count as one behind the other. */
 struct touch { uint32_t block, at, size; bool write; };
 
 static struct {
@@ -36,8 +36,9 @@ static void touched(const struct thread *t, const struct insn *i, uint64_t addr,
 				log_.cap = log_.cap * 2 + 1024;
 				log_.t = realloc(log_.t, log_.cap * sizeof(*log_.t));
 			}
-			log_.t[log_.n++] = (struct touch){ t->b->linear, (uint32_t)(k * CORPUS_BYTES +
-				(addr - buf[k]->addr)), size, w };
+			log_.t[log_.n++] = (struct touch){
+				t->b->linear, k * CORPUS_BYTES + (uint32_t)(addr - buf[k]->addr),
+				size, w };
 		}
 	}
 }
@@ -98,7 +99,8 @@ static bool mark(uint64_t pointer, const struct gsx_range *r, uint8_t bits)
 }
 
 static const char *say_map(const struct gsx_kernel *k, const struct gsx_map *m, bool writes,
-			   const struct gsx_shape *s, uint64_t from, uint64_t to, struct oracle_tally *t)
+			   const struct gsx_shape *s, uint64_t from, uint64_t to,
+			   struct oracle_tally *t)
 {
 	static struct gsx_range range[MOST_RANGES];
 	const struct gsx_way *w = writes ? &m->writes : &m->reads;
@@ -185,7 +187,8 @@ static const char *check(const struct gsx_kernel *k, const struct gsx_shape *s, 
 }
 
 /* All blocks, each block, and runs of them. */
-static const char *check_all(const struct gsx_kernel *k, const struct gsx_shape *s, struct oracle_tally *t)
+static const char *check_all(const struct gsx_kernel *k, const struct gsx_shape *s,
+			     struct oracle_tally *t)
 {
 	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], from, to;
 	uint32_t i, n = 10 + (blocks < 12 ? blocks : 12);

@@ -16,7 +16,9 @@
 extern struct mem_block *oracle_buf[ORACLE_BUFS];
 
 /* Counted over all launches: pointers' writes and reads by what was said. */
-struct oracle_tally { uint32_t launches, refused, by[2][GSX_MAP_CLASSES], late[2], exact, disjoint, asked; };
+struct oracle_tally {
+	uint32_t launches, refused, by[2][GSX_MAP_CLASSES], late[2], exact, disjoint, asked;
+};
 
 /*
  * Runs it whole, and asks. NULL: all that was said is so; else what isn't. @fault: how the

@@ -139,7 +139,8 @@ static bool fits(struct map_build *b, struct look *k, uint32_t node)
 	case MAP_VARIABLE:
 		k->reason = GSX_MAP_OPERATION;
 		return false;
-	case MAP_CONST: case MAP_PARAM: case MAP_CTAID: case MAP_TID: case MAP_NTID: case MAP_NCTAID:
+	case MAP_CONST: case MAP_PARAM:
+	case MAP_CTAID: case MAP_TID: case MAP_NTID: case MAP_NCTAID:
 		return true;
 	case MAP_ROUND:
 		for (i = 0; i < k->a->n_loops && k->a->loop[i] != n->imm; i++)

@@ -23,7 +23,7 @@ struct maker {
 	uint8_t mode[MAP_LOOPS];	/* ALL, FIRST, LATER */
 	bool added[MAP_LOOPS];		/* the loop's rows are in */
 	uint32_t left_out;		/* conditions, a bit each */
-	int split;			/* this loop's first round is to be looked at alone, or -1 */
+	int split;			/* a loop whose first round is looked at alone; -1 */
 	bool again;
 	bool (*take)(void *arg, const struct task *t);
 	void *arg;

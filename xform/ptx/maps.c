@@ -223,8 +223,7 @@ static uint32_t comparison(struct reader *r, const struct ptx_stmt *s, const str
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (o->n_mods && ptx_has_mod(&(struct ptx_opcode){ .n_mods = 1, .mod = { o->mod[0] } },
-					     all[i].mod))
+		if (o->n_mods && o->mod[0].len == 2 && !memcmp(o->mod[0].s, all[i].mod, 2))
 			break;
 	if (i == sizeof(all) / sizeof(all[0]) || !is_whole(t))
 		return map_unknown(&r->b, GSX_MAP_DATA);

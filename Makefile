@@ -23,6 +23,7 @@ MAKEFLAGS += -rR --no-print-directory
 
 VERSION := 0.1.0
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 SAN ?=
 comma := ,
@@ -32,7 +33,8 @@ CC := $(if $(filter default undefined,$(origin CC)),gcc,$(CC))
 AR := $(if $(filter default undefined,$(origin AR)),ar,$(AR))
 CFLAGS ?= -O2 -g
 san-flags := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-warn-flags := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes
+WERROR ?= -Werror
+warn-flags := -Wall -Wextra $(WERROR) -Wstrict-prototypes -Wmissing-prototypes
 ifeq ($(findstring clang,$(CC)),)
 # With a sanitizer's checks in the code, gcc takes pointers for null that can't be.
 warn-flags += -Wshadow=local $(if $(SAN),-Wno-format-truncation)
@@ -104,7 +106,7 @@ include kmod/core/part.mk $(filter-out kmod/core/part.mk,$(parts))
 
 all: $(all-y)
 
-.PHONY: setup check check-full bench demo fuzz lint install uninstall help clean
+.PHONY: setup check check-full bench demo fuzz lint install uninstall dist deb help clean
 # The only step that changes the machine: it installs the Debian packages that are missing,
 # from the lists in .ci: for demo what that needs, for check and check-full more. SETUP=no
 # leaves it out.
@@ -144,7 +146,8 @@ fuzz: $(fuzz-y)
 lint: $(tidy-y)
 	$(Q)tests/lint
 
-install: all $(install-y)
+# It builds what it installs, and no more.
+install: $(install-y)
 
 # What an installation puts there is what is taken away: no second list. Folders go if
 # they are named after gpushare and nothing else is in them.
@@ -154,6 +157,31 @@ uninstall:
 		find . -depth -type d -path '*gpushare*' | while read -r d; do \
 			[ ! -d "$(DESTDIR)/$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)/$$d"; done); \
 		rc=$$?; rm -rf "$$list"; exit $$rc
+
+# The sources as they are now, those that git knows or would take; where there is no git, as
+# in what dist has made, all but build/. Sorted, of one date and of nobody, so that the same
+# sources are the same bytes.
+dist := gpushare-$(VERSION)
+tarball := build/$(dist).tar.xz
+dist:
+	$(Q)mkdir -p build
+	$(Q){ if [ -e .git ]; then git ls-files -co --exclude-standard; \
+		else find . -type f ! -path './build/*' -printf '%P\n'; fi; } | \
+		while IFS= read -r f; do [ ! -e "$$f" ] || printf '%s\n' "$$f"; done | LC_ALL=C sort >build/dist.list
+	$(Q)date=$$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1) && \
+		tar c --no-recursion --verbatim-files-from -T build/dist.list --format=gnu \
+			--owner=0 --group=0 --numeric-owner --mode='u+rw,go+r,go-w' --mtime="$$date" \
+			--transform 's,^,$(dist)/,S' | xz -T1 -c >$(tarball).new
+	$(Q)mv $(tarball).new $(tarball)
+	@echo $(tarball)
+
+# Debian packages of this machine's release, from what dist gives, in build/packages.
+deb: dist
+	$(Q)rm -rf build/packages && mkdir -p build/packages
+	$(Q)tar xf $(tarball) -C build/packages
+	$(Q)cd build/packages/$(dist) && unset MAKEFLAGS MFLAGS MAKELEVEL && dpkg-buildpackage -us -uc -b
+	$(Q)rm -rf build/packages/$(dist)
+	@ls build/packages/*.deb
 
 clean:
 	rm -rf build
@@ -174,9 +202,12 @@ help:
 #? make lint         style and static checks, with the tools that are there (5 minutes)
 #? make install      install below PREFIX (/usr/local), DESTDIR honoured
 #? make uninstall    remove what make install put there, with the same PREFIX and DESTDIR
+#? make dist         the sources as a tarball, the same bytes each time
+#? make deb          Debian packages, in build/packages
 #? make clean        remove build/
 #?
 #? Variables: CC=gcc|clang, SAN=address,undefined|thread, V=1 (say commands),
-#? SETUP=no (install no packages), TESTS= (of make check), PREFIX=, DESTDIR=, BENCH=
+#? SETUP=no (install no packages), TESTS= (of make check), PREFIX=, LIBDIR=, DESTDIR=,
+#? BENCH=
 
 -include $(deps-y)

@@ -22,7 +22,7 @@ all-y += $(O)/bin/gpusharectl
 $(O)/obj/gpusharectl/web.o: gpusharectl/web.html
 
 .PHONY: install-gpusharectl
-install-gpusharectl: all
+install-gpusharectl: $(O)/bin/gpusharectl
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/man/man5 share/man/man7 \
 		share/bash-completion/completions share/zsh/vendor-completions)
 	install -m 755 $(O)/bin/gpusharectl $(DESTDIR)$(PREFIX)/bin/

@@ -10,7 +10,7 @@ $(call program,gpushared/gpushared,$(gpushared-src),$(contract-lib) $(core-lib) 
 all-y += $(gpushared)
 
 .PHONY: install-gpushared
-install-gpushared: all
+install-gpushared: $(gpushared)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(gpushared) $(DESTDIR)$(PREFIX)/sbin/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man8

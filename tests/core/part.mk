@@ -8,6 +8,11 @@ tests-y += $(addprefix $(O)/tests/core/,$(core-tests))
 core-world := $(addprefix tests/core/,properties.c world.c world-check.c)
 $(call program,tests/core/properties,$(core-world),$(core-lib))
 tests-y += $(O)/tests/core/properties
+
+# For who builds packages: they need nothing but a processor.
+.PHONY: check-core
+check-core: $(addprefix $(O)/tests/core/,$(core-tests) properties)
+	$(Q)O=$(O) tests/run $^
 $(call fuzzer,core,$(core-world) $(core-src),-DGS_LIBFUZZER)
 
 $(call program,tests/core/bench,tests/core/bench.c,$(core-lib))

@@ -16,7 +16,7 @@ else
 	echo "ok 1 - links lead somewhere"
 fi
 help=$(make -s help)
-missing=$(for t in kmod check check-full check-vm bench demo install lint fuzz clean; do
+missing=$(for t in kmod check check-full check-vm bench demo install dist deb lint fuzz clean; do
 	printf '%s\n' "$help" | grep -q "^make $t " || echo "help: $t"
 	make -n "$t" SETUP=no >/dev/null 2>&1 || echo "target: $t"
 done)

@@ -21,7 +21,7 @@ files=$(git ls-files 2>/dev/null || find . -type f ! -path './build/*' ! -path '
 code=$(printf '%s\n' "$files" | grep -E '\.(c|h|sh|mk|S|py|cl|cu)$|(^|/)(Makefile|Kbuild|run|setup)$')
 
 result "the top level holds what it should" "$(printf '%s\n' "$files" | cut -d/ -f1 | sort -u |
-	grep -vxE 'Kbuild|Makefile|README.md|NEWS|LICENSES|dkms.conf|kmod|ulib|gpusharectl|xform|udev|tests|Documentation|include|gpushared|wrap|sim|cpucuda|\..*')"
+	grep -vxE 'Kbuild|Makefile|debian|README.md|NEWS|LICENSES|dkms.conf|kmod|ulib|gpusharectl|xform|udev|tests|Documentation|include|gpushared|wrap|sim|cpucuda|\..*')"
 
 result "every source has an SPDX line" "$(for f in $code; do
 	head -n 3 "$f" | grep -q 'SPDX-License-Identifier' || echo "$f"; done)"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # libgpushare from the outside: what it needs, what it gives, how it is linked.
-so=${O:-build/user}/lib/libgpushare.so.0
+so=${O:-build/user}/lib/libgpushare.so.1
 n=0 bad=0
 ok() {
 	n=$((n + 1))
@@ -29,7 +29,7 @@ other=$(objdump -p "$so" | awk '/NEEDED/ { print $2 }' |
 [ -z "$other" ]
 ok $? "it is linked to libc alone" "$other"
 
-given=$(objdump -T "$so" | awk '/ GPUSHARE_0 / && / DF / { print $NF }' | sort)
+given=$(objdump -T "$so" | awk '/ GPUSHARE_1 / && / DF / { print $NF }' | sort)
 wanted=$(sed -n 's/^\t\(gpushare_[a-z_]*\);/\1/p' ulib/libgpushare.map | sort)
 [ -n "$given" ] && [ "$given" = "$wanted" ]
 ok $? "the map's functions are what it gives" "$given"

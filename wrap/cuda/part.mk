@@ -32,7 +32,7 @@ deps-y += $(filter %.d,$(cuda-objs:.o=.d))
 all-y += $(cuda-so)
 
 .PHONY: install-cuda
-install-cuda: all
+install-cuda: $(cuda-so)
 	install -d $(DESTDIR)$(PREFIX)/lib/gpushare/cuda
 	install -m 755 $(cuda-so) $(DESTDIR)$(PREFIX)/lib/gpushare/cuda/
 install-y += install-cuda

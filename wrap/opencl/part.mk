@@ -24,7 +24,7 @@ all-y += $(opencl-so)
 # lies there is for all programs, so the file is only put where an admin can
 # link to it from there.
 .PHONY: install-opencl
-install-opencl: all
+install-opencl: $(opencl-so)
 	install -d $(DESTDIR)$(PREFIX)/lib/gpushare
 	install -m 755 $(opencl-so) $(DESTDIR)$(PREFIX)/lib/gpushare/
 	echo $(PREFIX)/lib/gpushare/libgpushare-opencl.so \

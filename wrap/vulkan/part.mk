@@ -33,7 +33,7 @@ deps-y += $(patsubst %.o,%.d,$(call pic-objs,$(vulkan-src)))
 all-y += $(vulkan-so) $(vulkan-json)
 
 .PHONY: install-vulkan
-install-vulkan: all
+install-vulkan: $(vulkan-so) $(vulkan-json)
 	install -d $(DESTDIR)$(PREFIX)/lib/gpushare/vulkan
 	install -m 755 $(vulkan-so) $(DESTDIR)$(PREFIX)/lib/gpushare/vulkan/
 	install -m 644 $(vulkan-json) $(DESTDIR)$(PREFIX)/lib/gpushare/vulkan/

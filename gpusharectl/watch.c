@@ -41,7 +41,7 @@ struct watch {
 	int dirs[GS_CONFIG_DIRS];	/* watched: those of configuration files, -1 if not there */
 	bool blind;			/* not all cgroups can be watched: they are looked for */
 	struct stat node;		/* the arbiter's, by which another is told from it */
-	uint64_t devices;		/* a sum of their ids */
+	uint64_t devices;		/* a sum of their ids; 0: not known */
 };
 
 static int see(struct watch *w, const char *path, uint32_t events)
@@ -185,8 +185,9 @@ static bool sum_devices(struct watch *w, uint64_t *sum)
 	struct gpushare_device d = { .size = sizeof(d), .flags = GPUSHARE_GET_NEXT };
 	int rc;
 
-	for (*sum = 1; !(rc = gs_call(w->ctl, GPUSHARE_DEVICE_GET, &d)); )
+	for (*sum = 0xcbf29ce484222325ull; !(rc = gs_call(w->ctl, GPUSHARE_DEVICE_GET, &d)); )
 		*sum = (*sum ^ d.device) * 0x100000001b3ull;
+	*sum |= 1;
 	return rc == -ENOENT;
 }
 

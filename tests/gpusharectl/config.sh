@@ -194,6 +194,9 @@ if [ -n "$cg" ] && mkdir "$cg/gpushare-ctl-test-$$.slice" 2>/dev/null; then
 	weighs() { [ "$("$ctl" show "$1" -P weight --value 2>/dev/null)" = "$2" ]; }
 	soon() { within 5 weighs "$@" || wrong "$1 doesn't get weight $2 but $("$ctl" show "$1" -P weight --value 2>&1)"; }
 	rm -f "$conf"/*
+	# With one device as with several.
+	gives 0 device remove mig:made/1; gives 0 -j device list
+	[ "$(jq '.devices | length' "$dir/out")" = 1 ] || wrong "devices: $out"
 	printf '[Share]\nMatch=/%s/made-later unit:later-%s.service\nWeight=42\n' "$slice" $$ >"$conf/50-rules.conf"
 	"$ctl" apply --watch 2>"$dir/watch.err" & watch=$!; children+=($watch)
 	mkdir "$cg/$slice"; sleep 0.3

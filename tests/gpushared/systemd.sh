@@ -15,7 +15,7 @@ clean_up() {
 	rm -rf "$dir"
 }
 trap clean_up EXIT
-echo 1..3
+echo 1..5
 n=0 failed=0
 verdict() {
 	n=$((n + 1))
@@ -42,6 +42,22 @@ sed 's/^SocketMode=/SocketMod=/' "$dir/units/gpushared.socket" >"$dir/sbin/gpush
 systemd-analyze verify --man=no "$dir/sbin/gpushared.socket" 2>&1 | grep -q SocketMod
 verdict $? "and a mistake in one would be seen"
 
+# As far as systemd can tell from its file, of 100: the higher the worse.
+exposed() {
+	systemd-analyze security --offline=yes --no-pager --threshold="$1" "$2" >"$dir/said" 2>&1
+}
+if systemd-analyze --help | grep -q -- --offline; then
+	exposed 20 "$dir/units/gpushared.service"
+	verdict $? "the daemon may little"
+	sed '/^ProtectSystem=/d; /^SystemCallFilter=/d; /^PrivateNetwork=/d' "$dir/units/gpushared.service" >"$dir/sbin/gpushared.service"
+	! exposed 20 "$dir/sbin/gpushared.service" && grep -q 'exposure level for gpushared.service' "$dir/said"
+	verdict $? "and less of that would be seen"
+else
+	echo "ok 3 - the daemon may little # SKIP systemd is older than 250"
+	echo "ok 4 - and less of that would be seen # SKIP the same"
+	n=4
+fi
+
 # It listens, and starts the daemon with the first connection, passing the socket on.
 if command -v systemd-socket-activate >/dev/null; then
 	systemd-socket-activate --seqpacket -l "$dir/arbiter.sock" \
@@ -57,6 +73,6 @@ if command -v systemd-socket-activate >/dev/null; then
 	[ $rc = 0 ] && [ "$(cat "/proc/$pid/comm")" = gpushared ] && kill "$pid" && wait "$pid" && [ -S "$dir/arbiter.sock" ]
 	verdict $? "its socket starts the daemon"
 else
-	echo "ok 3 - its socket starts the daemon # SKIP no systemd-socket-activate"
+	echo "ok 5 - its socket starts the daemon # SKIP no systemd-socket-activate"
 fi
 exit $failed

@@ -135,12 +135,28 @@ void gs_rules_free(struct gs_rules *r)
 		free(r->files[--r->nr]);
 }
 
+static int read_units(struct gs_units **units)
+{
+	unsigned int mistakes;
+	int rc = -ENOMEM;
+
+	*units = gs_units_new();
+	if (*units)
+		rc = gs_units_read(*units, stderr);
+	if (rc)
+		return gs_call_error("apply", rc);
+	mistakes = gs_units_mistakes(*units);
+	return !mistakes ? 0 : gs_error(GS_EXIT_FAILURE, "apply", "%u mistake%s in units, nothing was "
+					"changed", mistakes, mistakes == 1 ? "" : "s");
+}
+
 static int run_apply(struct gs_ctl *ctl, int argc, char **argv)
 {
 	bool check = ctl->values[OPT_CHECK], dry_run = ctl->values[OPT_DRY_RUN],
 	     prune = ctl->values[OPT_PRUNE];
+	struct gs_units *units = NULL;
 	struct gs_rules rules;
-	int rc;
+	int rc, more;
 
 	if (argc > GS_FILES_MOST)
 		return gs_usage(ctl, "more than %d files", GS_FILES_MOST);
@@ -150,12 +166,17 @@ static int run_apply(struct gs_ctl *ctl, int argc, char **argv)
 		return gs_watch(ctl, argc, argv);
 	}
 	rc = gs_rules_read(&rules, argc, argv);
-	if (!rc && !rules.nr && !ctl->quiet)
+	if (!argc) {
+		more = read_units(&units);
+		rc = rc ? rc : more;
+	}
+	if (!rc && !rules.nr && !(units && gs_units_any(units)) && !ctl->quiet)
 		gs_error(0, "apply", "there is no *.conf in /etc/gpushare, /run/gpushare or "
-			 "/usr/lib/gpushare");
+			 "/usr/lib/gpushare, and no unit with an [X-GPUShare] section");
 	if (!rc && !check)
-		rc = gs_plan_apply(ctl, &rules.config, dry_run, prune);
+		rc = gs_plan_apply(ctl, &rules.config, units, dry_run, prune);
 	gs_rules_free(&rules);
+	gs_units_free(units);
 	return rc;
 }
 
@@ -164,8 +185,9 @@ const struct gs_command gs_apply_command = {
 	.operands = "file", .most = -1,
 	.summary = "Make configuration files so, all of them or nothing",
 	.details = "Without FILE: *.conf of /usr/lib/gpushare, /run/gpushare and /etc/gpushare, by\n"
-	"name; a file hides one of the same name in a directory named before. \"-\" is\n"
-	"standard input. The format is in gpushare.conf(5).\n"
+	"name; a file hides one of the same name in a directory named before; and what systemd's\n"
+	"units have in [X-GPUShare] sections. \"-\" is standard input. The format is in\n"
+	"gpushare.conf(5).\n"
 	"With --watch it doesn't end: what is said is made so for cgroups and devices that\n"
 	"come later too, once for each, and anew when the files change or the arbiter was\n"
 	"started anew. gpushare-rules.service is that.\n",

@@ -17,6 +17,8 @@ struct parser {
 	struct gs_section *section;
 	const char *file;
 	unsigned int line;
+	bool unit;		/* it is a unit of systemd's, whose other sections aren't ours */
+	bool goes_on;		/* the line before ended in a backslash */
 	bool gate;		/* in a [Gate], which is none of the sections */
 	struct gs_hook *hook;	/* that this is, or NULL */
 	unsigned int after_line;
@@ -93,7 +95,7 @@ static void end_section(struct parser *p)
 	if (!s)
 		return;
 	p->line = s->line;
-	if (!s->nr_match)
+	if (!s->nr_match && !p->unit)
 		complain(p, 1, "this section has no Match=");
 	else if (!s->nr_settings && !(s->device && gs_is_exact(s->match[0])))
 		complain(p, 1, "this section sets nothing");
@@ -129,12 +131,16 @@ static int begin_section(struct parser *p, const char *name, unsigned int column
 
 	end_section(p);
 	p->skip = true;
+	if (p->unit && strcasecmp(name, "X-GPUShare")) {
+		complain(p, column, "[%s]: no such section; it is [X-GPUShare]", name);
+		return 0;
+	}
 	p->gate = !strcasecmp(name, "Gate");
 	if (p->gate)
 		return 0;
 	if (!strcasecmp(name, "Hook"))
 		return begin_hook(p);
-	if (strcasecmp(name, "Device") && strcasecmp(name, "Share")) {
+	if (!p->unit && strcasecmp(name, "Device") && strcasecmp(name, "Share")) {
 		complain(p, column, "[%s]: no such section; it is [Device], [Share], [Gate] or [Hook]",
 			 name);
 		return 0;
@@ -147,8 +153,9 @@ static int begin_section(struct parser *p, const char *name, unsigned int column
 		c->room = room;
 	}
 	p->skip = false;
-	p->section = &c->sections[c->nr++];
+	p->section = &c->sections[c->nr];
 	*p->section = (struct gs_section){ .file = p->file, .line = p->line,
+					   .turn = (uint32_t)c->nr++,
 					   .device = !strcasecmp(name, "Device") };
 	return 0;
 }
@@ -212,6 +219,7 @@ static void take_setting(struct parser *p, const struct gs_prop *prop, const cha
 	}
 	set = &s->settings[s->nr_settings++];
 	set->prop = prop;
+	set->file = p->file;
 	set->line = p->line;
 	set->column = column;
 	strcpy(set->value, value);
@@ -336,7 +344,7 @@ static void take_line(struct parser *p, char *key, char *value, unsigned int key
 			complain(p, key_column, "%s= outside of a section", key);
 		return;
 	}
-	if (!strcasecmp(key, "Match")) {
+	if (!p->unit && !strcasecmp(key, "Match")) {
 		take_words(p, s->match, &s->nr_match, value, value_column,
 			   "make two sections of it");
 		return;
@@ -357,7 +365,7 @@ static void take_line(struct parser *p, char *key, char *value, unsigned int key
 		take_setting(p, prop, value, value_column);
 	else
 		complain(p, key_column, "%s=: no such key in [%s]", key,
-			 s->device ? "Device" : "Share");
+			 s->device ? "Device" : p->unit ? "X-GPUShare" : "Share");
 }
 
 static char *trimmed(char *s)
@@ -374,11 +382,26 @@ static char *trimmed(char *s)
 static int parse_line(struct parser *p, char *line)
 {
 	char *at = trimmed(line), *end, *value;
+	bool goes_on = p->goes_on;
 
+	if (!*at)
+		p->goes_on = false;
 	if (!*at || *at == '#' || *at == ';')
 		return 0;
+	p->goes_on = p->unit && at[strlen(at) - 1] == '\\';
+	if (goes_on)
+		return 0;
+	if (p->section && p->goes_on) {
+		complain(p, at - line + 1, "what is said here is said on one line, without a '\\' at "
+			 "its end");
+		return 0;
+	}
 	if (*at == '[') {
 		end = strchr(at, ']');
+		if (p->unit && strncasecmp(at, "[X-GPUShare", 11)) {
+			end_section(p);
+			return 0;
+		}
 		if (!end || end[1]) {
 			complain(p, at - line + 1, "a section is [NAME] and nothing more");
 			return 0;
@@ -386,6 +409,8 @@ static int parse_line(struct parser *p, char *line)
 		*end = 0;
 		return begin_section(p, at + 1, at - line + 1);
 	}
+	if (p->unit && !p->section)
+		return 0;
 	value = strchr(at, '=');
 	if (!value || value == at) {
 		complain(p, at - line + 1, "this is no KEY=VALUE");
@@ -397,10 +422,8 @@ static int parse_line(struct parser *p, char *line)
 	return 0;
 }
 
-int gs_config_parse(struct gs_config *config, const char *file, const char *text, size_t size,
-		    FILE *err)
+static int parse(struct parser *p, const char *text, size_t size)
 {
-	struct parser p = { .config = config, .file = file, .err = err };
 	char line[LINE_MOST];
 	size_t length, at;
 	const char *end;
@@ -409,23 +432,42 @@ int gs_config_parse(struct gs_config *config, const char *file, const char *text
 	for (at = 0; at < size; at += length + 1) {
 		end = memchr(text + at, '\n', size - at);
 		length = end ? (size_t)(end - text) - at : size - at;
-		p.line++;
-		if (length >= sizeof(line)) {
-			complain(&p, 1, "a line longer than %d bytes", LINE_MOST - 1);
+		p->line++;
+		if (length >= sizeof(line) || memchr(text + at, 0, length)) {
+			if (p->unit && !p->section) {
+				p->goes_on = text[at + length - 1] == '\\';
+				continue;
+			}
+			if (length >= sizeof(line))
+				complain(p, 1, "a line longer than %d bytes", LINE_MOST - 1);
+			else
+				complain(p, 1, "a NUL byte; this is no text");
 			continue;
 		}
 		memcpy(line, text + at, length);
 		line[length] = 0;
-		if (memchr(line, 0, length)) {
-			complain(&p, 1, "a NUL byte; this is no text");
-			continue;
-		}
-		rc = parse_line(&p, line);
+		rc = parse_line(p, line);
 		if (rc)
 			return rc;
 	}
-	end_section(&p);
+	end_section(p);
 	return 0;
+}
+
+int gs_config_parse(struct gs_config *config, const char *file, const char *text, size_t size,
+		    FILE *err)
+{
+	struct parser p = { .config = config, .file = file, .err = err };
+
+	return parse(&p, text, size);
+}
+
+int gs_config_parse_unit(struct gs_config *config, const char *file, const char *text, size_t size,
+			 FILE *err)
+{
+	struct parser p = { .config = config, .file = file, .err = err, .unit = true };
+
+	return parse(&p, text, size);
 }
 
 void gs_config_free(struct gs_config *config)

@@ -19,13 +19,18 @@
 
 struct gs_setting {
 	const struct gs_prop *prop;
+	const char *file;		/* of it, as of the section */
 	char value[GS_VALUE];
 	unsigned int line, column;
 };
 
+/* Numbers of a unit's sections have this, others are indices in a configuration. */
+#define GS_TURN_OF_UNIT	(1u << 31)
+
 struct gs_section {
 	const char *file;		/* as given to gs_config_parse() */
 	unsigned int line;
+	uint32_t turn;			/* its number among all rules */
 	bool device;			/* [Device], else [Share] */
 	char match[GS_PATTERNS][GS_PATTERN];
 	unsigned int nr_match;
@@ -89,6 +94,9 @@ struct gs_config {
  */
 int gs_config_parse(struct gs_config *config, const char *file, const char *text, size_t size,
 		    FILE *err);
+/* The same for a unit of systemd's: its [X-GPUShare] sections, which match nothing. */
+int gs_config_parse_unit(struct gs_config *config, const char *file, const char *text, size_t size,
+			 FILE *err);
 void gs_config_free(struct gs_config *config);
 
 /* Does a pattern name one thing, without '*', '?' or '['? */

@@ -9,6 +9,7 @@
 #include "props.h"
 #include "query.h"
 #include "target.h"
+#include "units.h"
 #include "watch.h"
 #include "term.h"
 
@@ -188,25 +189,48 @@ static void check_kept(struct doctor *d)
 		     "daemon is started anew: its state file can't be written: %s", strerror(error));
 }
 
+/* Each mistake in them, with its place. */
+static bool check_units(struct doctor *d)
+{
+	struct gs_units *units = gs_units_new();
+	char *said = NULL, *line, *save = NULL;
+	bool any = false;
+	size_t size;
+	FILE *err = open_memstream(&said, &size);
+
+	if (units && err && !gs_units_read(units, err))
+		any = gs_units_any(units);
+	gs_units_free(units);
+	if (err)
+		fclose(err);
+	for (line = said ? strtok_r(said, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+		find(d, FAIL, "units", "the other lines hold; mend it, systemctl edit", "%s", line);
+	free(said);
+	return any;
+}
+
 /* Who isn't allowed to take the lock can't tell. */
 static void check_rules(struct doctor *d)
 {
+	bool units = check_units(d);
 	struct gs_rules rules;
 	int lock;
 
 	if (gs_rules_read(&rules, 0, NULL)) {
 		find(d, FAIL, "rules", "gpusharectl apply --check, and mend what it says",
 		     "a file of /etc/gpushare can't be taken: those before it are kept");
-	} else if (rules.config.nr || rules.config.gate.file) {
+	} else if (rules.config.nr || rules.config.gate.file || units) {
 		lock = gs_rules_lock(false);
 		if (lock >= 0)
 			close(lock);
 		if (lock >= 0 || lock == -ENOENT) {
 			find(d, WARN, "rules", "systemctl enable --now gpushare-rules.service",
 			     "there are rules (%s), and nobody keeps them: cgroups that come later, and "
-			     "an arbiter that is started anew, don't get them", rules.files[0]);
+			     "an arbiter that is started anew, don't get them",
+			     rules.nr ? rules.files[0] : "in units");
 		} else if (lock == -EWOULDBLOCK) {
-			find(d, OK, "rules", NULL, "kept, of %zu files", rules.nr);
+			find(d, OK, "rules", NULL, "kept, of %zu files%s", rules.nr,
+			     units ? " and of units" : "");
 		}
 	}
 	gs_rules_free(&rules);

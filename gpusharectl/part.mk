@@ -15,7 +15,7 @@ cflags-gpusharectl := $(if $(have-nl),-DHAVE_LIBNL -I/usr/include/libnl3) \
 ctl-src := $(addprefix gpusharectl/,account.c amount.c apply.c books.c bpf.c completion.c config.c cuda.c device.c doctor.c driver.c \
 	event-names.c events.c file.c gate.c gate-bpf.c gate-follow.c gate-holders.c gate-inside.c gate-nodes.c \
 	groups.c hook.c http.c keep.c ledger.c main.c metrics.c monitor.c netlink.c plan.c plot.c props.c \
-	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c usage.c watch.c web.c why.c)
+	query.c record.c run.c save.c set.c status.c target.c term.c top.c transforms.c units.c usage.c watch.c web.c why.c)
 
 $(call program,bin/gpusharectl,$(ctl-src),$(O)/gpusharectl/libtrace.a $(O)/lib/libgpushare.a $(ctl-libs) -lpthread -ldl)
 all-y += $(O)/bin/gpusharectl

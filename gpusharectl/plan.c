@@ -32,6 +32,7 @@ struct plan {
 	struct gs_ctl *ctl;
 	bool dry_run, prune;
 	const struct gs_config *config;
+	struct gs_units *units;		/* NULL: they aren't looked at */
 	struct gs_applied *applied;	/* NULL: it isn't followed */
 	struct gs_view view;
 	struct step *steps;
@@ -76,8 +77,7 @@ static int is_its_turn(struct plan *p, const struct gs_section *s, uint32_t devi
 		       size_t *turn)
 {
 	struct gs_applied *a = p->applied;
-	struct gs_turn t = { .section = (uint32_t)(s - p->config->sections), .device = device,
-			     .id = id };
+	struct gs_turn t = { .section = s->turn, .device = device, .id = id };
 	const struct gs_turn *old;
 	size_t room;
 	void *more;
@@ -112,11 +112,11 @@ static uint64_t id_of_name(const char *name)
 }
 
 /* A value that passed the check and is refused now speaks of this machine. */
-static int refuse(const struct gs_section *s, const struct gs_setting *set, const char *why)
+static int refuse(const struct gs_setting *set, const char *why)
 {
 	char at[PATH_MAX + 32];
 
-	snprintf(at, sizeof(at), "%s:%u:%u", s->file, set->line, set->column);
+	snprintf(at, sizeof(at), "%s:%u:%u", set->file, set->line, set->column);
 	return gs_error(GS_EXIT_FAILURE, at, "%s", why);
 }
 
@@ -170,7 +170,7 @@ static int plan_device(struct plan *p, const struct gs_section *s,
 	for (i = 0; i < s->nr_settings; i++)
 		if (gs_device_parse(&step.device, s->settings[i].prop, s->settings[i].value, why,
 				    sizeof(why)))
-			return refuse(s, &s->settings[i], why);
+			return refuse(&s->settings[i], why);
 	step.device_before.mask = step.device.mask;
 	if (step.cmd == GPUSHARE_DEVICE_SET &&
 	    same_device(&step.device, &step.device_before))
@@ -253,8 +253,12 @@ static int plan_share(struct plan *p, const struct gs_section *s, uint32_t devic
 	}
 	if (rc)
 		return rc;
+	snprintf(step.what, sizeof(step.what), "%.300s", target.path);
 	rc = is_its_turn(p, s, device, target.group ? target.group : id_of_name(target.name),
 			 &step.turn);
+	/* It has the last word on what a section before it now speaks of anew. */
+	if (!rc && named_by(p, step.what, device))
+		rc = 1;
 	if (rc <= 0) {
 		gs_target_close(&target);
 		return rc;
@@ -269,12 +273,11 @@ static int plan_share(struct plan *p, const struct gs_section *s, uint32_t devic
 	step.share = (struct gpushare_share){ .size = sizeof(step.share), .group = target.group,
 					      .cgroup_fd = target.cgroup_fd, .authority_fd = -1,
 					      .device = device };
-	snprintf(step.what, sizeof(step.what), "%.300s", target.path);
 	for (i = 0; i < s->nr_settings; i++)
 		if (gs_share_parse(&step.share, s->settings[i].prop, s->settings[i].value, memory,
 				   why, sizeof(why))) {
 			gs_target_close(&target);
-			rc = refuse(s, &s->settings[i], why);
+			rc = refuse(&s->settings[i], why);
 			return p->applied ? 0 : rc;
 		}
 	step.share_before = step.share;
@@ -373,7 +376,12 @@ static bool in_config(const struct plan *p, const struct gs_config *config,
 	const struct gs_section *s;
 	unsigned int m;
 	uint32_t on;
+	size_t nr;
 
+	if (p->units && *path == '/')
+		for (nr = gs_units_find(p->units, path, &s); nr; nr--, s++)
+			if (!choose_device(p, s, &on) && on == device)
+				return true;
 	name = name ? name + 1 : path;
 	for (s = config->sections; s && s < config->sections + config->nr; s++) {
 		if (s->device || choose_device(p, s, &on) || on != device)
@@ -542,24 +550,65 @@ static bool undo(struct plan *p)
 	return whole;
 }
 
-/* A rule that makes no sense here isn't looked at again while the devices are the same. */
-static int plan_section(struct plan *p, const struct gs_section *s)
+static int plan_unit(struct plan *p, const struct gs_section *s, const char *path)
 {
-	struct gs_turn wrong = { .section = (uint32_t)(s - p->config->sections),
-				 .device = UINT32_MAX, .id = p->view.nr_devices };
+	uint32_t device;
+	int rc;
+
+	if (waits_for_device(p, s))
+		return 0;
+	rc = choose_device(p, s, &device);
+	return rc ? rc : plan_share(p, s, device, path);
+}
+
+/*
+ * A rule that makes no sense here isn't looked at again while the devices are the same.
+ * @path is of the unit's cgroup, for a unit's section.
+ */
+static int plan_section(struct plan *p, const struct gs_section *s, const char *path)
+{
+	struct gs_turn wrong = { .section = s->turn, .device = UINT32_MAX,
+				 .id = p->view.nr_devices };
 	bool known = p->applied && p->applied->old &&
 		bsearch(&wrong, p->applied->old, p->applied->nr_old, sizeof(wrong), compare_turns);
 	size_t turn;
 	int rc = 0;
 
 	if (!known)
-		rc = s->device ? plan_devices(p, s) : plan_shares(p, s);
+		rc = path ? plan_unit(p, s, path) : s->device ? plan_devices(p, s) :
+			plan_shares(p, s);
 	if (rc < 0)
 		return gs_call_error("apply", rc);
 	if (!p->applied || (!known && !rc))
 		return rc;
 	rc = is_its_turn(p, s, wrong.device, wrong.id, &turn);
 	return rc < 0 ? rc : 0;
+}
+
+static int try_unit(const char *path, void *arg)
+{
+	const struct gs_section *s;
+	struct plan *p = arg;
+	size_t nr;
+	int rc = 0;
+
+	for (nr = gs_units_find(p->units, path, &s); nr && !rc; nr--, s++)
+		rc = plan_section(p, s, path);
+	return rc;
+}
+
+/* Before the other shares, which have the last word. */
+static int plan_units(struct plan *p)
+{
+	int rc;
+
+	if (!p->units || !gs_units_any(p->units))
+		return 0;
+	rc = gs_cgroup_walk(try_unit, p);
+	gs_units_end_round(p->units);
+	if (rc == -E2BIG)
+		return gs_error(GS_EXIT_FAILURE, "units", "too many cgroups to search");
+	return rc;
 }
 
 static int make_plan(struct plan *p)
@@ -570,10 +619,13 @@ static int make_plan(struct plan *p)
 
 	/* Devices first: shares may be for one of them. */
 	for (pass = 0; pass < 2; pass++) {
+		rc = pass ? plan_units(p) : 0;
+		if (rc)
+			return rc;
 		for (i = 0; i < config->nr; i++) {
 			if (config->sections[i].device != !pass)
 				continue;
-			rc = plan_section(p, &config->sections[i]);
+			rc = plan_section(p, &config->sections[i], NULL);
 			if (rc)
 				return rc;
 		}
@@ -615,9 +667,11 @@ static void hold_signals(sigset_t *old)
 	sigprocmask(SIG_BLOCK, &stops, old);
 }
 
-int gs_plan_apply(struct gs_ctl *ctl, const struct gs_config *config, bool dry_run, bool prune)
+int gs_plan_apply(struct gs_ctl *ctl, const struct gs_config *config, struct gs_units *units,
+		  bool dry_run, bool prune)
 {
-	struct plan p = { .ctl = ctl, .config = config, .dry_run = dry_run, .prune = prune };
+	struct plan p = { .ctl = ctl, .config = config, .units = units, .dry_run = dry_run,
+			  .prune = prune };
 	sigset_t old;
 	size_t i;
 	int rc;
@@ -642,9 +696,10 @@ int gs_plan_apply(struct gs_ctl *ctl, const struct gs_config *config, bool dry_r
 	return rc;
 }
 
-int gs_plan_follow(struct gs_ctl *ctl, const struct gs_config *config, struct gs_applied *applied)
+int gs_plan_follow(struct gs_ctl *ctl, const struct gs_config *config, struct gs_units *units,
+		   struct gs_applied *applied)
 {
-	struct plan p = { .ctl = ctl, .config = config, .applied = applied };
+	struct plan p = { .ctl = ctl, .config = config, .units = units, .applied = applied };
 	sigset_t old;
 	int rc;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules are made so when there is something new: a file, a cgroup, a device, or an
+ * Rules are made so when there is something new: a file, a unit, a cgroup, a device, or an
  * arbiter. Files and cgroups are told of by inotify. Once a second it is looked whether
  * the arbiter is still the same and has the same devices. The module's node isn't kept
  * open, or the module couldn't be unloaded; a daemon's connection is, as its end tells
@@ -34,11 +34,14 @@ struct watch {
 	int argc;
 	char **argv;
 	struct gs_rules rules;
+	struct gs_units *units;		/* NULL: files were named, and they aren't looked at */
 	struct gs_applied applied;
 	struct gs_gate_follow *gate;
 	bool gated;			/* there is a gate, which needs the arbiter's shares */
 	int notify;
 	int dirs[GS_CONFIG_DIRS];	/* watched: those of configuration files, -1 if not there */
+	int *unit_dirs;			/* those of units, and where such a one may come */
+	size_t nr_unit_dirs;
 	bool blind;			/* not all cgroups can be watched: they are looked for */
 	struct stat node;		/* the arbiter's, by which another is told from it */
 	uint64_t devices;		/* a sum of their ids; 0: not known */
@@ -46,7 +49,8 @@ struct watch {
 
 static int see(struct watch *w, const char *path, uint32_t events)
 {
-	int wd = inotify_add_watch(w->notify, path, events);
+	/* One may be watched for two reasons. */
+	int wd = inotify_add_watch(w->notify, path, events | IN_MASK_ADD);
 
 	if (wd >= 0 || errno != ENOSPC || w->blind)
 		return wd;
@@ -114,6 +118,31 @@ static void see_files(struct watch *w)
 	}
 }
 
+static void see_unit_dir(const char *dir, void *arg)
+{
+	struct watch *w = arg;
+	int wd = see(w, dir, FILE_EVENTS | IN_ONLYDIR), *more;
+
+	if (wd < 0)
+		return;
+	more = reallocarray(w->unit_dirs, w->nr_unit_dirs + 1, sizeof(*more));
+	if (!more)
+		return;
+	w->unit_dirs = more;
+	w->unit_dirs[w->nr_unit_dirs++] = wd;
+}
+
+/* A line with a mistake is said, and isn't there. */
+static void read_units(struct watch *w)
+{
+	if (!w->units)
+		return;
+	w->nr_unit_dirs = 0;
+	gs_units_each_dir(w->units, see_unit_dir, w);
+	if (gs_units_read(w->units, stderr))
+		gs_call_error("units", -ENOMEM);
+}
+
 /* Those with mistakes, which are said, leave what was so before. */
 static void read_rules(struct watch *w)
 {
@@ -161,23 +190,36 @@ static bool is_file_of_ours(const struct watch *w, const struct inotify_event *e
 	return false;
 }
 
+static bool is_unit_dir(const struct watch *w, int wd)
+{
+	size_t i;
+
+	for (i = 0; i < w->nr_unit_dirs; i++)
+		if (w->unit_dirs[i] == wd)
+			return true;
+	return false;
+}
+
 /* What inotify has told: new files are read; true: there is something new. */
 static bool take_notes(struct watch *w)
 {
 	char buffer[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
 	const struct inotify_event *e;
-	bool files = false, dirs = false;
+	bool files = false, units = false, dirs = false;
 	ssize_t n, at;
 
 	while ((n = read(w->notify, buffer, sizeof(buffer))) > 0)
 		for (at = 0; at < n; at += (ssize_t)sizeof(*e) + e->len) {
 			e = (const void *)(buffer + at);
 			files |= e->mask & IN_Q_OVERFLOW || (e->len && is_file_of_ours(w, e));
+			units |= e->mask & IN_Q_OVERFLOW || is_unit_dir(w, e->wd);
 			dirs |= e->mask & (IN_Q_OVERFLOW | IN_ISDIR);
 		}
 	if (files)
 		read_rules(w);
-	return files || dirs;
+	if (units)
+		read_units(w);
+	return files || units || dirs;
 }
 
 static bool sum_devices(struct watch *w, uint64_t *sum)
@@ -191,6 +233,11 @@ static bool sum_devices(struct watch *w, uint64_t *sum)
 	return rc == -ENOENT;
 }
 
+static bool has_rules(const struct watch *w)
+{
+	return w->rules.config.nr || (w->units && gs_units_any(w->units));
+}
+
 /* Looks whether there is an arbiter. True: it is another one, or has other devices. */
 static bool look_at_arbiter(struct watch *w)
 {
@@ -198,7 +245,7 @@ static bool look_at_arbiter(struct watch *w)
 	uint64_t devices;
 	bool other = false;
 
-	if (!w->rules.config.nr && !w->gated)
+	if (!has_rules(w) && !w->gated)
 		return false;	/* whose socket would start one for nothing */
 	if (!w->ctl->arbiter && gs_transport_open(w->ctl->where, 0, &w->ctl->arbiter))
 		return false;
@@ -225,7 +272,7 @@ static void follow(struct watch *w)
 {
 	if (!w->ctl->arbiter)
 		return;
-	if (w->rules.config.nr && gs_plan_follow(w->ctl, &w->rules.config, &w->applied)) {
+	if (has_rules(w) && gs_plan_follow(w->ctl, &w->rules.config, w->units, &w->applied)) {
 		w->devices = 0;
 		gs_leave_arbiter(w->ctl);
 	}
@@ -267,7 +314,12 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 		return gs_error(GS_EXIT_FAILURE, "apply", "inotify: %s", strerror(errno));
 	}
 	w.gate = gs_gate_follow_begin();
-	if (!w.gate) {
+	if (!argc)
+		w.units = gs_units_new();
+	if (!w.gate || (!argc && !w.units)) {
+		gs_units_free(w.units);
+		if (w.gate)
+			gs_gate_follow_end(w.gate);
 		close(w.notify);
 		close(lock);
 		return gs_call_error("apply", -ENOMEM);
@@ -275,6 +327,7 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 	memset(w.dirs, -1, sizeof(w.dirs));
 	gs_catch_stop();
 	read_rules(&w);
+	read_units(&w);
 	while (!gs_stopped()) {
 		had = ctl->arbiter;
 		news |= look_at_arbiter(&w) | w.blind;
@@ -299,5 +352,7 @@ int gs_watch(struct gs_ctl *ctl, int argc, char **argv)
 	gs_gate_follow_end(w.gate);
 	gs_applied_forget(&w.applied);
 	gs_rules_free(&w.rules);
+	gs_units_free(w.units);
+	free(w.unit_dirs);
 	return 0;
 }

@@ -43,10 +43,12 @@ static void check(const struct gs_section *s, const struct gs_setting *set)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct gs_config config = { 0 };
+	struct gs_config config = { 0 }, unit = { 0 };
 	unsigned int k;
 	size_t i;
 
+	gs_config_parse_unit(&unit, "x", (const char *)data, size, NULL);
+	gs_config_free(&unit);
 	if (!gs_config_parse(&config, "x", (const char *)data, size, NULL))
 		for (i = 0; i < config.nr; i++)
 			for (k = 0; k < config.sections[i].nr_settings; k++)

@@ -21,7 +21,7 @@ $(O)/tests/gpusharectl/bpf-faults.so: $(call pic-objs,tests/gpusharectl/bpf-faul
 	$(call say,LD,$@)$(CC) $(san-flags) $(LDFLAGS) -shared -o $@ $^ -ldl
 checkdeps-y += $(O)/tests/gpusharectl/intruder $(O)/tests/gpusharectl/bpf-faults.so
 deps-y += $(patsubst %.o,%.d,$(call pic-objs,tests/gpusharectl/bpf-faults.c))
-tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh gate.sh gate-faults.sh hook.sh hostile.sh json.sh metrics.sh pages.sh run.sh terminal.sh usage.sh users.sh web.sh)
+tests-y += $(addprefix tests/gpusharectl/,commands.sh config.sh driver.sh gate.sh gate-faults.sh hook.sh hostile.sh json.sh metrics.sh pages.sh run.sh terminal.sh units.sh usage.sh users.sh web.sh)
 
 ctl-words := $(addprefix gpusharectl/,amount.c config.c event-names.c json.c props.c term.c)
 $(call program,tests/gpusharectl/words,tests/gpusharectl/words.c $(ctl-words))

@@ -11,4 +11,5 @@ nm "$O/bin/gpusharectl" 2>/dev/null | grep -q '__[at]san_' && skip "built with a
 why=$(tests/vm/kernel 6.1 2>&1 >/dev/null) || skip "$why"
 rm -rf build/vm/systemd
 make -s SETUP=no O="$O" DESTDIR="$PWD/build/vm/systemd" PREFIX=/usr/local install >/dev/null || exit 1
-VM_STAGE2=tests/gpushared/systemd-stage2 VM_ENV=O MEM=2048 LIMIT=${LIMIT:-1500} tests/vm/run 6.1 tests/gpushared/systemd-inside.sh
+# With a display, that comes and goes.
+QEMU_ARGS='-device bochs-display' VM_STAGE2=tests/gpushared/systemd-stage2 VM_ENV=O MEM=2048 LIMIT=${LIMIT:-1500} tests/vm/run 6.1 tests/gpushared/systemd-inside.sh

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# Time limit: 1800 s
 # The short form of packages.sh: over this machine's own root, which stays as it is.
 cd "$(dirname "$0")/../.." || exit 1
 O=${O:-build/user}

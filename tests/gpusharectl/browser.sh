@@ -8,8 +8,9 @@ gives 0 device set cpu:0 memory=1G
 gives 0 set name:one weight=300; gives 0 set name:two weight=100 mem.max=1M
 start one 600 3000 0 4096; start two 600 3000
 # What a tenant calls its program is text.
-cp "$busy" "$dir/<i id=evil>"
-GPUSHARE_GROUP=two "$dir/<i id=evil>" 600 3000 >/dev/null 2>&1 &
+evil=$dir/'<i id=evil>'
+cp "$busy" "$evil"
+GPUSHARE_GROUP=two "$evil" 600 3000 >/dev/null 2>&1 &
 children+=($!)
 within 30 clients 3 || wrong "the tenants didn't come"
 : >"$dir/web"

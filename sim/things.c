@@ -74,7 +74,7 @@ int sim_parse_device(struct parser *p)
 			.linger = 200 * SIM_NS_PER_US, .grace = 100 * SIM_NS_PER_MS,
 			.epoch = 100 * SIM_NS_PER_MS, .units = 80, .threads = 2048, .regs = 65536,
 			.local_mem = 98304, .blocks = 32, .mem_capacity = 16ULL << 30,
-			.oversubscribe = true,
+			.oversubscribe = true, .mem_full = GS_FULL_FAIL, .mem_wait = 60 * SIM_NS_PER_S,
 		},
 		.bandwidth = 12ULL << 30, .speed = 1000,
 		.launch_ns = 5 * SIM_NS_PER_US, .wake_ns = 10 * SIM_NS_PER_US,

@@ -91,7 +91,7 @@ void gs_arbiter_init(struct gs_arbiter *arb, const struct gs_host_ops *ops)
 }
 
 /* Who is next? Somebody, if anybody can be picked and isn't held. */
-static struct gs_entity *pick(struct gs_device *dev)
+struct gs_entity *gs_next(struct gs_device *dev)
 {
 	struct gs_node *node = &dev->root;
 	struct gs_entity *e;
@@ -135,7 +135,7 @@ static void give_seats(struct gs_device *dev, u64 now)
 	struct gs_client *c;
 
 	while (dev->root.running < dev->conf.seats) {
-		e = pick(dev);
+		e = gs_next(dev);
 		if (!e)
 			break;
 		c = gs_entity_client(e);
@@ -169,7 +169,7 @@ void gs_schedule(struct gs_device *dev, u64 now)
 		gs_slice_update(dev, now);
 	} while (gs_beside_lend(dev, now));
 	if (unlikely(dev->root.mem.swapped) && dev->root.running) {
-		e = pick(dev);
+		e = gs_next(dev);
 		gs_mem_prepare(dev, e ? gs_entity_client(e) : NULL);
 	}
 }

@@ -39,6 +39,7 @@
 #include "internal.h"
 
 #define OVER_AFTER 10
+#define AT_ONCE 2
 
 u64 gs_turns(struct gs_device *dev, u64 now)
 {
@@ -127,10 +128,23 @@ static void look(struct gs_client *c, u64 now)
 	}
 }
 
+/* A holder goes: what these had until now was beside it, and not while it was away. */
+void gs_beside_charge(struct gs_device *dev, u64 now)
+{
+	unsigned int most = AT_ONCE;
+	struct gs_client *c;
+
+	list_for_each_entry(c, &dev->beside, of_beside) {
+		if (!most--)
+			break;
+		gs_charge(c, now);
+	}
+}
+
 /* Some of those who are beside are looked at, in turn: their number is theirs to choose. */
 void gs_beside_look(struct gs_device *dev, u64 now)
 {
-	unsigned int most = 2;
+	unsigned int most = AT_ONCE;
 	struct gs_client *c;
 
 	while (most-- && !list_empty(&dev->beside)) {

@@ -48,6 +48,7 @@ void gs_dirty_last(struct gs_client *c);
 void gs_dirty_first(struct gs_client *c);
 void gs_leave(struct gs_arbiter *arb);
 void gs_schedule(struct gs_device *dev, u64 now);
+struct gs_entity *gs_next(struct gs_device *dev);
 void gs_tell_wanted(struct gs_arbiter *arb, u32 type, struct gs_device *dev,
 		    struct gs_group *group, struct gs_client *c, u64 a, u64 b);
 
@@ -88,6 +89,7 @@ u64 gs_turns(struct gs_device *dev, u64 now);
 void gs_path_beside(struct gs_node *node, int beside, u64 paid);
 bool gs_beside_is_over(const struct gs_client *c, u64 now);
 void gs_beside_end(struct gs_client *c, u64 now);
+void gs_beside_charge(struct gs_device *dev, u64 now);
 void gs_beside_look(struct gs_device *dev, u64 now);
 bool gs_beside_check(struct gs_client *c, u64 now);
 bool gs_beside_lend(struct gs_device *dev, u64 now);

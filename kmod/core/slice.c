@@ -331,6 +331,27 @@ static void arm(struct gs_device *dev, u64 when)
 	arb->ops->arm(arb, dev, when);
 }
 
+/*
+ * The slice of @h is over, but all who wait are on the device beside it, and the first of
+ * them isn't owed the seat: @h would only give back what it has there, and with it its turn
+ * on the device, to be granted again.
+ */
+static bool goes_on(struct gs_client *h, u64 now)
+{
+	struct gs_entity *a, *b = &h->entity;
+	struct gs_device *dev = h->dev;
+
+	if (dev->root.waiting != dev->root.beside || dev->conf.seats > 1 || dev->nr_assured ||
+	    !dev->policy->weighs || h->node->capped)
+		return false;
+	gs_charge(h, now);
+	a = gs_next(dev);
+	if (!a)
+		return false;
+	meet(&a, &b);
+	return !gs_fair_eligible(a);
+}
+
 /* Bring what holders are told up to date, and the device's timer. */
 void gs_slice_update(struct gs_device *dev, u64 now)
 {
@@ -347,6 +368,10 @@ void gs_slice_update(struct gs_device *dev, u64 now)
 			unask(h);
 		if (!(h->flags & GS_PREEMPT)) {
 			at = preempt_time(h, &left, now);
+			if (unlikely(dev->root.beside) && at <= now && goes_on(h, now)) {
+				h->deadline = now + gs_slice_length(h);
+				at = h->deadline;
+			}
 			if (at > now) {
 				if (h->preempt_at != at) {
 					h->preempt_at = at;

@@ -88,6 +88,8 @@ void gs_to_idle(struct gs_client *c, u64 now)
 		c->wait += now - c->since;	/* without a grant, but a wait */
 		gs_dirty(c);
 	} else {
+		if (unlikely(c->dev->root.beside))
+			gs_beside_charge(c->dev, now);
 		leave_seat(c, now);
 	}
 	gs_path_deactivate(c->dev, &c->entity);

@@ -222,7 +222,7 @@ TEST(a_refusal_to_tell_is_no_end)
 	pid = child_start(unknown_capture, fds);
 	EXPECT_EQ(1, read(fds[0], &c, 1));
 	ASSERT_EQ(0, gpushare_open(&g, KEY, &o));
-	/* It isn't waited for, but it is there, and pays: it doesn't say it is idle. */
+	/* What it has there isn't waited for; but it is there, and pays, and isn't idle. */
 	EXPECT_EQ(0, gpushare_begin(g, gpushare_after(20 * SEC)));
 	before = child_stats(&w, pid).usage_ns;
 	sleep_ns(SEC / 2);

@@ -69,6 +69,20 @@ static u64 peek_idle(struct gs_arbiter *arb, struct gs_client *c)
 		hc->t->idle_since + HOST_EPOCH : 0;
 }
 
+/* What runs whole can't be stopped, and says so where the device takes turns. */
+static u64 peek_until(struct gs_arbiter *arb, struct gs_client *c)
+{
+	struct host_client *hc = c->priv;
+	const struct sim_device *d = &hc->t->run->s->devices[hc->device];
+	const struct launch *l = hc->t->launch;
+	uint64_t waves;
+
+	if (!d->turn_ns || hc->t->t->run != SIM_UNSLICED || !l)
+		return 0;
+	waves = (l->left + l->resident + l->width - 1) / (l->width ? l->width : 1);
+	return arb->now + waves * sim_mean(&l->kernel->time) * 1000 / d->speed;
+}
+
 static void kill_later(struct run *run, void *arg, uint64_t life)
 {
 	struct tenant *t = arg;
@@ -107,6 +121,7 @@ static const struct gs_host_ops ops = {
 	.publish = publish,
 	.arm = arm,
 	.peek_idle = peek_idle,
+	.peek_until = peek_until,
 	.kill = kill_tenant,
 	.node_free = node_free,
 	.event = event,
@@ -130,6 +145,9 @@ static void look_lost(struct host_client *hc)
 		if (!hc->preempted)
 			sim_tenant_preempt(hc->t);
 		hc->preempted = true;
+	} else if (hc->c.state == GS_CLIENT_WAITING) {
+		hc->holding = false;
+		sim_tenant_beside(hc->t);
 	} else if (hc->t->state == TENANT_LINGERING) {
 		hc->holding = false;
 		sim_tenant_withdrawn(hc->t);
@@ -307,6 +325,15 @@ bool sim_host_yield(struct tenant *t, bool again, uint64_t want_ns)
 	if (again && any)
 		sim_host_request(t, want_ns);
 	return ret == 1;
+}
+
+/* It doesn't want what it was asked for in its stead. */
+void sim_host_cancel(struct tenant *t)
+{
+	struct host_client *hc = host_client(t, t->device);
+
+	if (gs_cancel(&hc->c, host_now(t->run)) == -EBUSY)
+		gs_yield(&hc->c, false, 0, host_now(t->run));
 }
 
 void sim_host_idle(struct tenant *t)

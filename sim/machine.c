@@ -8,6 +8,10 @@
  * before have begun ("leftover"). A wide kernel thus fills the device until
  * its last wave, and a short one behind it waits.
  *
+ * With turns the machine is one tenant's at a time, as a GPU's contexts take turns: when
+ * others have launches there it goes to the next after a turn, what runs stands still
+ * until its tenant has it again, and who has nothing there is passed over.
+ *
  * What is simpler than the truth:
  * - The units' resources are one pool. A kernel's own rounding per unit is
  *   kept (sim_width), the fragmentation between kernels is not.
@@ -16,6 +20,7 @@
  * Blocks of constant time that begin together are one event, whatever their
  * number; of drawn times, one event each.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "run.h"
@@ -112,6 +117,66 @@ uint64_t sim_machine_shared(const struct machine *m)
 
 static void blocks_end(struct run *run, void *arg, uint64_t n);
 
+static bool takes_turns(const struct machine *m)
+{
+	return m->device->turn_ns;
+}
+
+static void wave_end(struct run *run, void *arg, uint64_t life);
+
+static void wave_goes_on(struct run *run, struct wave *w)
+{
+	w->at = run->clock.now + w->left;
+	sim_at(run, w->at, wave_end, w, w->life);
+}
+
+/* Waves are used again and not freed while it runs, as void events point to them. */
+static void wave_begin(struct launch *l, uint64_t n, uint64_t ns)
+{
+	struct machine *m = l->machine;
+	struct wave *w = m->unused;
+
+	if (w)
+		m->unused = w->next;
+	else
+		w = calloc(1, sizeof(*w));
+	if (!w) {
+		perror("gpushare-sim");
+		exit(2);
+	}
+	w->next = l->waves;
+	l->waves = w;
+	w->launch = l;
+	w->n = n;
+	w->left = ns;
+	wave_goes_on(m->run, w);
+}
+
+static void wave_drop(struct wave *w)
+{
+	struct launch *l = w->launch;
+	struct wave **p;
+
+	for (p = &l->waves; *p != w; p = &(*p)->next)
+		;
+	*p = w->next;
+	w->life++;
+	w->next = l->machine->unused;
+	l->machine->unused = w;
+}
+
+static void wave_end(struct run *run, void *arg, uint64_t life)
+{
+	struct wave *w = arg;
+	struct launch *l = w->launch;
+	uint64_t n = w->n;
+
+	if (w->life != life)
+		return;
+	wave_drop(w);
+	blocks_end(run, l, n);
+}
+
 /* Sets the ends of n blocks that begin now; their resources are taken. */
 static void begin(struct launch *l, uint64_t n)
 {
@@ -122,16 +187,23 @@ static void begin(struct launch *l, uint64_t n)
 	l->resident += n;
 	for (i = 0; i < n; i += step) {
 		ns = at_speed(l->machine->device, sim_draw(l->random, &l->kernel->time));
-		sim_at(run, run->clock.now + ns + l->ticket_ns, blocks_end, l, step);
+		if (takes_turns(l->machine))
+			wave_begin(l, step, ns + l->ticket_ns);
+		else
+			sim_at(run, run->clock.now + ns + l->ticket_ns, blocks_end, l, step);
 	}
 }
 
 static void dispatch(struct machine *m)
 {
-	struct launch *l;
+	struct launch **p = &m->first, *l;
 	uint64_t n;
 
-	while ((l = m->first)) {
+	while ((l = *p)) {
+		if (takes_turns(m) && l->owner != m->turn) {
+			p = &l->next;
+			continue;
+		}
 		n = min_u64(room_for(m, l->kernel), l->left);
 		n = min_u64(n, l->width > l->resident ? l->width - l->resident : 0);
 		if (n) {
@@ -141,11 +213,81 @@ static void dispatch(struct machine *m)
 		/* The next one's turn comes when all that may begin has begun. */
 		if (l->left && !(l->persistent && l->resident >= l->width))
 			break;
-		m->first = l->next;
-		if (!m->first)
-			m->last = &m->first;
+		*p = l->next;
+		if (!*p)
+			m->last = p;
 		l->queued = false;
 	}
+}
+
+/* Whether the tenant's waves go on, or stand still. */
+static void let_run(struct machine *m, const struct tenant *t, bool run)
+{
+	uint64_t now = m->run->clock.now;
+	struct launch *l;
+	struct wave *w;
+
+	for (l = m->all; l; l = l->older) {
+		if (l->owner != t)
+			continue;
+		for (w = l->waves; w; w = w->next) {
+			occupy(m, l, run ? (int64_t)w->n : -(int64_t)w->n);
+			w->life++;
+			if (run)
+				wave_goes_on(m->run, w);
+			else
+				w->left = w->at - now;
+		}
+	}
+}
+
+/* Whose turn it is after @t's: by the tenants' order, from the first after it on. */
+static struct tenant *next_turn(const struct machine *m, const struct tenant *t)
+{
+	int n = m->run->s->ntenants, after = t ? t->index : -1, far = n + 1, d;
+	struct tenant *next = NULL;
+	struct launch *l;
+
+	for (l = m->all; l; l = l->older) {
+		if (!l->owner)
+			continue;
+		d = (l->owner->index - after - 1 + 2 * n) % n;
+		if (d >= far)
+			continue;
+		far = d;
+		next = l->owner;
+	}
+	return next;
+}
+
+static void turn_over(struct run *run, void *arg, uint64_t no);
+
+/* Another's launch came, the last of one's has ended, or a turn is over. */
+static void turns(struct machine *m, bool over)
+{
+	uint64_t now = m->run->clock.now, turn = m->device->turn_ns;
+	struct tenant *next;
+	struct launch *l;
+
+	if (!turn)
+		return;
+	for (l = m->all; l && l->owner != m->turn; l = l->older)
+		;
+	if (!m->turn || !l || over) {
+		next = next_turn(m, m->turn);
+		if (next != m->turn) {
+			if (m->turn)
+				let_run(m, m->turn, false);
+			m->turn = next;
+			if (next)
+				let_run(m, next, true);
+		}
+		m->turn_since = now;
+		m->turn_no++;
+	}
+	if (m->turn && next_turn(m, m->turn) != m->turn)
+		sim_at(m->run, now + turn - (now - m->turn_since) % turn, turn_over, m,
+		       ++m->turn_no);
 }
 
 static void enqueue(struct machine *m, struct launch *l)
@@ -170,6 +312,17 @@ static void dequeue(struct machine *m, struct launch *l)
 	l->queued = false;
 }
 
+static void turn_over(struct run *run, void *arg, uint64_t no)
+{
+	struct machine *m = arg;
+
+	(void)run;
+	if (m->turn_no != no)
+		return;
+	turns(m, true);
+	dispatch(m);
+}
+
 /* Frees a launch of which nothing runs and nothing will. */
 static void end(struct launch *l)
 {
@@ -189,10 +342,17 @@ static void end(struct launch *l)
 void sim_machine_free(struct machine *m)
 {
 	struct launch *l;
+	struct wave *w;
 
 	while ((l = m->all)) {
 		m->all = l->older;
+		while (l->waves)
+			wave_drop(l->waves);
 		free(l);
+	}
+	while ((w = m->unused)) {
+		m->unused = w->next;
+		free(w);
 	}
 }
 
@@ -214,6 +374,7 @@ static void blocks_end(struct run *run, void *arg, uint64_t n)
 		begin(l, again);
 	if (!l->resident && (!l->left || l->stop))
 		end(l);
+	turns(m, false);
 	dispatch(m);
 }
 
@@ -225,6 +386,7 @@ void sim_launch(struct machine *m, struct launch *l)
 		l->older->newer = l;
 	m->all = l;
 	enqueue(m, l);
+	turns(m, false);
 	dispatch(m);
 }
 
@@ -236,11 +398,26 @@ void sim_launch_stop(struct launch *l)
 	dequeue(m, l);
 	if (!l->resident)
 		end(l);
+	turns(m, false);
 	dispatch(m);
+}
+
+/* What takes turns is a context, and goes with its process. */
+static void drop_waves(struct launch *l)
+{
+	struct wave *w;
+
+	while ((w = l->waves)) {
+		l->resident -= w->n;
+		if (l->owner == l->machine->turn)
+			occupy(l->machine, l, -(int64_t)w->n);
+		wave_drop(w);
+	}
 }
 
 void sim_launch_abandon(struct launch *l)
 {
+	drop_waves(l);
 	if (l->resident)
 		presence(l->machine, l->owner, -(int64_t)l->resident);
 	l->owner = NULL;

@@ -42,7 +42,15 @@ void sim_at(struct run *run, uint64_t at, sim_event_fn fn, void *arg, uint64_t d
 /* Runs all events up to and at @until. */
 void sim_clock_run(struct run *run, uint64_t until);
 
-/* machine.c */
+/* machine.c: blocks of one launch that began together, and end so */
+struct wave {
+	struct wave *next;
+	struct launch *launch;
+	uint64_t n;
+	uint64_t at, left;		/* when they end; or in how long, of one that has no turn */
+	uint64_t life;			/* counts: an event of an earlier life is void */
+};
+
 struct launch {
 	struct machine *machine;
 	const struct sim_kernel *kernel;
@@ -53,6 +61,7 @@ struct launch {
 	uint64_t width;			/* most blocks that may be resident */
 	uint64_t ticket_ns;		/* on top of each block's time */
 	bool persistent, stop, queued;
+	struct wave *waves;		/* on a machine that takes turns */
 	struct launch *next;		/* in the queue */
 	struct launch *older, *newer;	/* of the machine's all */
 };
@@ -68,6 +77,9 @@ struct machine {
 	uint64_t busy_since, busy_ns;	/* with a block resident at all */
 	uint32_t present;		/* tenants that have blocks resident */
 	uint64_t shared_since, shared_ns;	/* with more than one of them */
+	struct tenant *turn;		/* whose it is, if it takes turns */
+	uint64_t turn_since, turn_no;
+	struct wave *unused;
 };
 
 void sim_machine_init(struct machine *m, struct run *run, const struct sim_device *d);
@@ -123,6 +135,7 @@ struct tenant {
 	uint64_t devices;		/* that it may use, a bit each */
 	int device;			/* that it holds, or runs on; -1: none */
 	bool preempt;			/* asked back, and about to obey */
+	bool beside;			/* lost the device, and its launch is there still */
 	uint32_t workers;		/* 0: no limit */
 	struct launch *launch;
 	uint64_t present;		/* blocks on the machine */
@@ -154,6 +167,7 @@ void sim_tenant_granted(struct tenant *t, int device, uint32_t workers);
 void sim_tenant_preempt(struct tenant *t);
 void sim_tenant_workers(struct tenant *t, uint32_t workers);
 void sim_tenant_withdrawn(struct tenant *t);
+void sim_tenant_beside(struct tenant *t);
 void sim_tenant_gone(struct tenant *t, int device);
 /* The machine tells: */
 void sim_tenant_present(struct tenant *t, struct machine *m, bool present);
@@ -170,6 +184,7 @@ int sim_host_join(struct tenant *t);
 void sim_host_leave(struct tenant *t);
 void sim_host_request(struct tenant *t, uint64_t want_ns);
 bool sim_host_yield(struct tenant *t, bool again, uint64_t want_ns);
+void sim_host_cancel(struct tenant *t);
 /* The holder has nothing to run; it has again. */
 void sim_host_idle(struct tenant *t);
 void sim_host_busy(struct tenant *t);

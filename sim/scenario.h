@@ -30,7 +30,8 @@ struct sim_dist {
  * A device: @conf is what the arbiter knows of it, the rest is the machine.
  * @speed is in per mille of that for which the kernels' block times were said;
  * @launch_ns passes between a launch and its first block, @wake_ns between a
- * grant and the tenant that acts on it.
+ * grant and the tenant that acts on it. @turn_ns: tenants take turns of so long,
+ * 0: they share its queue.
  */
 struct sim_device {
 	char name[SIM_NAME_MAX];
@@ -39,6 +40,7 @@ struct sim_device {
 	uint32_t speed;
 	uint64_t launch_ns;
 	uint64_t wake_ns;
+	uint64_t turn_ns;
 };
 
 struct sim_group {

@@ -46,15 +46,23 @@ bool sim_tenant_wants(const struct tenant *t)
 	return t->state != TENANT_OUT && t->jobs;
 }
 
+/* On a device that takes turns, what it really has of it is what counts. */
+static bool takes_turns(const struct tenant *t)
+{
+	return t->run->s->devices[__builtin_ctzll(t->t->devices)].turn_ns;
+}
+
 uint64_t sim_tenant_held(const struct tenant *t)
 {
-	if (!t->run->host)
+	if (!t->run->host || takes_turns(t))
 		return t->present_ns + (t->present ? now(t) - t->present_at : 0);
 	return t->held_ns + (t->state >= TENANT_STARTING ? now(t) - t->granted_at : 0);
 }
 
 uint64_t sim_tenant_lingered(const struct tenant *t)
 {
+	if (takes_turns(t))
+		return 0;
 	return t->lingered_ns + (t->state == TENANT_LINGERING ? now(t) - t->idle_since : 0);
 }
 
@@ -62,6 +70,7 @@ uint64_t sim_tenant_lingered(const struct tenant *t)
 static void set_state(struct tenant *t, enum tenant_state state)
 {
 	t->lingered_ns = sim_tenant_lingered(t);
+	t->beside = false;
 	t->state = state;
 }
 
@@ -282,10 +291,24 @@ static void yield(struct tenant *t)
 	t->device = -1;
 }
 
+/* What it had on the device when it lost it has ended. */
+static void boundary_beside(struct tenant *t)
+{
+	set_state(t, t->jobs ? TENANT_WAITING : TENANT_IDLE);
+	t->asked_at = now(t);
+	if (t->jobs)
+		sim_host_request(t, t->t->want_ns);
+	else
+		sim_host_cancel(t);
+	t->device = -1;
+}
+
 /* Between two launches. */
 static void boundary(struct tenant *t)
 {
-	if (!t->run->host) {
+	if (t->beside) {
+		boundary_beside(t);
+	} else if (!t->run->host) {
 		set_state(t, TENANT_IDLE);
 		pump(t);
 	} else if (t->preempt) {
@@ -371,6 +394,12 @@ void sim_tenant_granted(struct tenant *t, int device, uint32_t workers)
 {
 	uint64_t ready, awake = now(t) + t->run->s->devices[device].wake_ns;
 
+	if (t->beside) {
+		t->beside = false;
+		t->granted_at = now(t);
+		t->grants++;
+		t->preempt = false;
+	}
 	if (t->state != TENANT_WAITING)
 		return;
 	t->device = device;
@@ -420,6 +449,13 @@ void sim_tenant_withdrawn(struct tenant *t)
 	set_state(t, TENANT_IDLE);
 	t->device = -1;
 	pump(t);
+}
+
+/* The next one has it, and this one's launch runs on. */
+void sim_tenant_beside(struct tenant *t)
+{
+	t->beside = true;
+	t->preempt = false;
 }
 
 void sim_tenant_gone(struct tenant *t, int device)

@@ -44,6 +44,7 @@ static const struct option device_options[] = {
 	MACHINE("speed", OPT_PERMILLE, speed, 1, 1000000),
 	MACHINE("launch", OPT_NS, launch_ns, 0, SIM_NS_PER_S),
 	MACHINE("wake", OPT_NS, wake_ns, 0, SIM_NS_PER_S),
+	MACHINE("turn", OPT_NS, turn_ns, 0, SIM_NS_PER_S),
 	{ .key = NULL },
 };
 

@@ -89,6 +89,31 @@ TEST(leftover)
 	done();
 }
 
+/* Who has the machine in turns: a 0-2, b 2-4, a 4-6, b 6-8, a alone until it is done. */
+TEST(turns)
+{
+	run("duration 1s\nmode native\n" DEVICE "turn=2ms\n"
+	    "kernel a blocks=20 time=10ms threads=100\nkernel b blocks=20 time=4ms threads=100\n"
+	    "tenant a repeat=1\nphase a count=1\ntenant b repeat=1\nphase b count=1\n");
+	EXPECT_NEAR("a.finished", 14000, 0);
+	EXPECT_NEAR("b.finished", 8000, 0);
+	EXPECT_NEAR("overlap", 0, 0);
+	EXPECT_NEAR("device:g.busy", 1, 1e-9);
+	done();
+	/* What one has there goes with it: b is alone from 5 ms on. */
+	run("duration 1s\nmode native\n" DEVICE "turn=2ms\n"
+	    "kernel a blocks=20 time=10ms threads=100\nkernel b blocks=20 time=4ms threads=100\n"
+	    "tenant a stop=5ms\nphase a count=1\ntenant b repeat=1\nphase b count=1\n");
+	EXPECT_NEAR("b.finished", 7000, 0);
+	done();
+	/* Nobody waits for who has nothing there: b's turn begins in a's pause. */
+	run("duration 1s\nmode native\n" DEVICE "turn=2ms\n"
+	    "kernel a blocks=20 time=1ms threads=100\nkernel b blocks=20 time=5ms threads=100\n"
+	    "tenant a repeat=1\nphase a count=2 think=1ms\ntenant b repeat=1\nphase b count=1\n");
+	EXPECT_NEAR("b.finished", 7000, 0);
+	done();
+}
+
 /* A device of half the speed takes twice the time, beside what a launch costs. */
 TEST(speed)
 {

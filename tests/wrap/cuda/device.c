@@ -66,7 +66,7 @@ struct scene {
 		double *v;
 		size_t n, room;
 	} gaps_us, latency_us;
-	double grants, handoffs, sleeps, cpu_us;
+	double grants, handoffs, overruns, sleeps, cpu_us;
 };
 
 static struct world w;
@@ -305,6 +305,7 @@ static void play(struct scene *s, bool ours, const struct tenant_of_scene *t, un
 	after = stats_of(&w, GPUSHARE_STATS_DEVICE, before.device);
 	s->grants += (double)(after.grants - before.grants);
 	s->handoffs += (double)(after.handoffs - before.handoffs);
+	s->overruns += (double)(after.overruns - before.overruns);
 	__atomic_store_n(&area->stop, 1, __ATOMIC_SEQ_CST);
 	for (i = 0; i < n && !counts; i++)
 		ASSERT_EQ(0, child_wait(pid[i]));
@@ -418,6 +419,9 @@ static void front_beside(const char *what, const struct tenant_of_scene *hog, co
 	       bare / 1000);
 	snprintf(name, sizeof(name), "front,%s%s", what, group ? ",latency" : "");
 	report(name, sample_at(&s[1].latency_us, 99) / 1000, "ms", most / 1000);
+	/* What can't be stopped says so: nobody is waited for until grace is over. */
+	snprintf(name, sizeof(name), "front-overruns,%s%s", what, group ? ",latency" : "");
+	report(name, s[1].overruns, "past-grace", 0);
 	scene_free(s);
 }
 

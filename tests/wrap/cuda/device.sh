@@ -13,6 +13,7 @@ printf '%s\n' "$out" | awk '
 		most["wake-ups,0.2ms"] = most["wake-ups,1ms"] = 12
 		most["front,cut"] = most["front,few-long-blocks"] = 250
 		most["front,whole"] = 500
+		most["front-overruns,whole"] = 2
 		most["start-cpu"] = 4
 		most["start-memory"] = 1024
 		most["burst"] = 20000

@@ -14,7 +14,7 @@ ok() {
 	fi
 }
 echo "TAP version 13"
-echo "1..8"
+echo "1..9"
 
 if nm "${O:-build/user}/lib/libgpushare.a" 2>/dev/null | grep -q '__[at]san_'; then
 	n=1; echo "ok 1 - no glibc newer than 2.28 is needed # SKIP built with a sanitizer"
@@ -38,6 +38,10 @@ declared=$(grep -o '^[a-z].*gpushare_[a-z_]*(' ulib/include/gpushare.h | grep -v
 	grep -o 'gpushare_[a-z_]*(' | tr -d '(' | sort)
 [ "$declared" = "$wanted" ]
 ok $? "the header's functions are the map's" "$declared"
+
+packaged=$(sed -n 's/^ \(gpushare_[a-z_]*\)@GPUSHARE_1 .*/\1/p' debian/libgpushare1.symbols | sort)
+[ "$packaged" = "$wanted" ]
+ok $? "the package's functions are the map's" "$packaged"
 
 # A constructor of ours would be a function that an .init_array entry points to:
 # there is one entry only, the compiler's own frame_dummy.

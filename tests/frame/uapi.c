@@ -32,7 +32,7 @@ static const struct {
 	unsigned long cmd, want;
 } commands[] = {
 #define COMMAND(name, want) { #name, name, want }
-	COMMAND(GPUSHARE_VERSION, 0xc040d700),
+	COMMAND(GPUSHARE_VERSION, 0xc048d700),
 	COMMAND(GPUSHARE_ATTACH, 0xc060d701),
 	COMMAND(GPUSHARE_DETACH, 0x0000d702),
 	COMMAND(GPUSHARE_ACQUIRE, 0xc030d703),

@@ -404,14 +404,15 @@ static void add_name(struct names *n, const char *name)
 		strcpy(n->name[n->nr++], name);
 }
 
-/* "a-b-c@i.service": a-b-c@i.service, a-b-c@.service, a-b-.service, a-.service */
+/* "a-b@i.service": a-b@i.service, a-b@.service, a-.service, a-@i.service, a-@.service */
 static void add_names(struct names *n, const char *name)
 {
 	char other[2 * NAME_MAX];
 	const char *type = type_of(name), *at = strchr(name, '@'), *end, *dash;
+	bool instance = at && at + 1 < type;
 
 	add_name(n, name);
-	if (at && at + 1 < type) {
+	if (instance) {
 		snprintf(other, sizeof(other), "%.*s%s", (int)(at + 1 - name), name, type);
 		add_names(n, other);
 	}
@@ -421,7 +422,7 @@ static void add_names(struct names *n, const char *name)
 		;
 	if (dash <= name)
 		return;
-	snprintf(other, sizeof(other), "%.*s%s", (int)(dash + 1 - name), name, type);
+	snprintf(other, sizeof(other), "%.*s%s", (int)(dash + 1 - name), name, instance ? at : type);
 	add_names(n, other);
 }
 

@@ -63,7 +63,9 @@ says_of() { [ "$("$ctl" show "/$slice/$1" -P "$2" --value 2>&1)" = "$3" ] || wro
 unit "$lib/a-b@.service" Weight=10 Max=50% MemoryHigh=1G
 unit "$lib/a-b@.service.d/20-x.conf" Weight=20
 unit "$etc/a-.service.d/30-x.conf" Weight=30
+unit "$etc/a-@1.service.d/30-x.conf" Weight=31		# systemd has the prefix without an instance before it
 unit "$lib/a-b@1.service.d/40-x.conf" Weight=40
+unit "$etc/a-@2.service.d/35-x.conf" MemoryMax=2G
 unit "$lib/service.d/50-x.conf" MemoryHigh=2G
 unit "$lib/a-b@2.service.d/30-x.conf" MemoryHigh=3G		# of the same name, but after /etc's
 unit "$etc/a-b@3.service" Weight=11			# instead of the template
@@ -77,7 +79,7 @@ for i in 1 2 3 4 5; do mkdir "$s/a-b@$i.service"; done
 gives 0 apply
 [ "$("$ctl" show "/$slice" -P weight --value)" = 60 ] || wrong "the slice: $("$ctl" show "/$slice")"
 says_of a-b@1.service weight 40; says_of a-b@1.service max 50%; says_of a-b@1.service mem.high 2G
-says_of a-b@2.service weight 30; says_of a-b@2.service mem.high 2G
+says_of a-b@2.service weight 30; says_of a-b@2.service mem.max 2G; says_of a-b@2.service mem.high 2G
 says_of a-b@3.service weight 30; says_of a-b@3.service max max
 says_of a-b@4.service weight 30
 says_of a-b@5.service weight 20

@@ -101,7 +101,7 @@ verdict $? "a template's instance has the share of its unit"
 # Of equally named drop-ins one counts: the same for both, whichever are there.
 weight=200
 for place in $units /run/systemd/system; do
-	for u in gs-x-y@i gs-x-y@ gs-x-@i gs-x-@ gs-x- gs- ''; do
+	for u in gs-x-y@i gs-x-y@ gs-x-@i gs-x-@ gs-@i gs-@ gs-x- gs- ''; do
 		mkdir -p "$place/${u:+$u.}service.d" && weight=$((weight + 1)) &&
 			printf '[X-GPUShare]\nWeight=%s\n' $weight >"$place/${u:+$u.}service.d/50-gs.conf"
 	done
@@ -120,7 +120,7 @@ while :; do
 	seen=$((seen + 1))
 	rm "$drop"
 done
-[ -z "$differs" ] && [ $seen = 10 ] || { echo "# $seen were alike, then $differs"; find $units /run/systemd/system -name 50-gs.conf | sed 's/^/# left: /'; false; }
+[ -z "$differs" ] && [ $seen = 18 ] || { echo "# $seen were alike, then $differs"; find $units /run/systemd/system -name 50-gs.conf | sed 's/^/# left: /'; false; }
 verdict $? "drop-ins count for it as they do for systemd"
 
 mkdir -p $units/gs-x-y@i.service.d && printf '[X-GPUShare]\nWeigh=1\nWeight=46\n' >$units/gs-x-y@i.service.d/10-gpu.conf

@@ -41,7 +41,8 @@
  * until anybody has given back something, has its try, and keeps its place if it comes back.
  *
  * KNOWN WEAKNESS: a look over the line costs its length times the depth of the tree, and to
- * find who can be served the square of it; so it is short, and a tenant has half of it.
+ * find who can be served the square of it (70 us at the worst, eight levels deep); so it is
+ * short, and a tenant has half of it.
  */
 #include "internal.h"
 

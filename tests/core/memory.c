@@ -4,6 +4,7 @@
  * those at the head of memwait.c; the random test holds them against a model that tries all
  * orders in which those who wait could be served.
  */
+#include <time.h>
 #include "bed.h"
 
 static struct bed b;
@@ -27,6 +28,14 @@ static int want(struct tenant *t, u64 bytes)
 static void give(struct tenant *t, u64 bytes)
 {
 	EXPECT_EQ(gs_mem_uncharge(&t->c, bytes, b.now), 0);
+}
+
+static u64 real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
 }
 
 static bool waits(const struct tenant *t)
@@ -390,6 +399,38 @@ TEST(places_are_limited)
 	EXPECT_EQ(dev->root.mem.waiters, 0u);
 	EXPECT_EQ(dev->root.mem.wanted, 0ull);
 	EXPECT_EQ(dev->root.mem.began, 0ull);
+}
+
+/*
+ * The longest line, eight levels deep, in the order in which each look at it finds one more
+ * who can be served, the last first. It is looked over while nobody else is served.
+ */
+TEST(the_longest_line_is_looked_over_in_a_moment)
+{
+	struct gs_device *dev = device(100000);
+	struct gs_group *g = NULL;
+	struct tenant *holder = bed_tenant(&b, NULL, dev, 0), *t[128];
+	u64 began, took = ~0ull;
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		g = bed_group(&b, g, 100);
+	for (i = 0; i < 128; i++) {
+		t[i] = bed_tenant(&b, g, dev, 0);
+		EXPECT_EQ(gs_mem_charge(&t[i]->c, 100, b.now), 0);
+	}
+	EXPECT_EQ(gs_mem_charge(&holder->c, 80000, b.now), 0);
+	for (i = 0; i < 128; i++)
+		EXPECT_EQ(want(t[i], 100000 - 100 * (i + 1)), -EAGAIN);
+	for (i = 0; i < 20; i++) {
+		began = real_ns();
+		give(holder, 1);
+		took = min(took, real_ns() - began);
+	}
+	EXPECT_EQ(dev->root.mem.waiters, 128u);
+	printf("# %lu us\n", (unsigned long)(took / 1000));
+	EXPECT_LE(took, 10000000ull);
+	bed_end(&b);
 }
 
 TEST(a_device_that_goes_ends_the_waits)

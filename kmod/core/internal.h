@@ -132,6 +132,7 @@ void gs_seats_deal(struct gs_device *dev);
 
 /* memwait.c; struct gs_client.mem_left */
 enum { GS_MEM_DONE, GS_MEM_HAD, GS_MEM_INTERRUPTED };
+void gs_mem_freed(struct gs_device *dev, u64 now);
 void gs_mem_look(struct gs_device *dev, u64 now);
 void gs_mem_wait_drop(struct gs_client *c, u64 now);
 

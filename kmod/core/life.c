@@ -566,7 +566,7 @@ void gs_client_remove(struct gs_client *c, u64 now)
 	if (c->dirty)
 		list_del_init(&c->dirty_link);
 	if (dev) {
-		gs_mem_look(dev, now);
+		gs_mem_freed(dev, now);
 		gs_schedule(dev, now);
 	}
 	gs_leave(arb);

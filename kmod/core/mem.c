@@ -272,7 +272,7 @@ int gs_mem_uncharge(struct gs_client *c, u64 bytes, u64 now)
 	used = min(bytes, c->mem_used);
 	client_count(c, -(s64)used, -(s64)(bytes - used));
 	moved_out(c, used);
-	gs_mem_look(c->dev, now);
+	gs_mem_freed(c->dev, now);
 	gs_leave(c->arb);
 	return 0;
 }
@@ -291,14 +291,15 @@ int gs_mem_swap(struct gs_client *c, u64 bytes, bool out, u64 now)
 	if (out) {
 		client_count(c, -(s64)bytes, bytes);
 		moved_out(c, bytes);
+		gs_mem_freed(c->dev, now);
 	} else {
 		if (c->dev->conf.oversubscribe)
 			make_room(c->dev, c, bytes);
 		if (c->flags & GS_EVICT)
 			c->dev->mem_leaving += bytes;
 		client_count(c, bytes, -(s64)bytes);
+		gs_mem_look(c->dev, now);
 	}
-	gs_mem_look(c->dev, now);
 	gs_leave(c->arb);
 	return 0;
 }

@@ -41,12 +41,13 @@
  * until anybody has given back something, has its try, and keeps its place if it comes back.
  *
  * KNOWN WEAKNESS: a look over the line costs its length times the depth of the tree, and to
- * find who can be served the square of it (70 us at the worst, eight levels deep); so it is
- * short, and a tenant has half of it.
+ * find who waits for ever the square of it, a quarter of a ms at the worst; so the line is
+ * short, a tenant has half of it, and that is looked for only when such a state could have
+ * come about.
  */
 #include "internal.h"
 
-#define WAITERS	128	/* for one device */
+#define WAITERS	64	/* for one device */
 
 static u32 full_of(const struct gs_client *c)
 {
@@ -261,7 +262,14 @@ static struct gs_client *left_over(struct gs_device *dev)
 	return last;
 }
 
-/* Memory may have become free, or a limit another; those in the line are looked at. */
+/* Memory may have become free, and nothing else is new. */
+void gs_mem_freed(struct gs_device *dev, u64 now)
+{
+	if (!list_empty(&dev->mem_waiters))
+		serve(dev, now);
+}
+
+/* What those in the line have, want or may have may be another. */
 void gs_mem_look(struct gs_device *dev, u64 now)
 {
 	struct gs_client *c;
@@ -392,7 +400,7 @@ int gs_mem_give_up(struct gs_client *c, bool in_time, u64 now)
 	ret = in_time ? -EINTR : -ETIMEDOUT;
 	leave(c, ret, now);
 	c->dev->mem_asking = NULL;
-	gs_mem_look(c->dev, now);
+	gs_mem_freed(c->dev, now);
 	gs_leave(c->arb);
 	return ret;
 }
